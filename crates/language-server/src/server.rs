@@ -338,6 +338,13 @@ impl Server<'_> {
             request::CallHierarchyPrepare::METHOD => self.at(parameters, |document, position| {
                 answered(calls::prepare(&self.workspace, document, position))
             }),
+            _ => self.about_name(method, parameters),
+        }
+    }
+
+    /// Requests about a position in a text, with further parameters.
+    fn about_name(&self, method: &str, parameters: Value) -> Answer {
+        match method {
             request::References::METHOD => {
                 let context: ReferenceParams = parsed(parameters.clone())?;
                 let with_declaration = context.context.include_declaration;
