@@ -2,6 +2,7 @@
 //! that it tests, and hangs if the event does not come.
 
 mod bound;
+mod groups;
 mod order;
 mod outside;
 mod policies;

@@ -137,7 +137,7 @@ pub fn begin(thread: &mut Thread, message: Object) {
     }
     match string::Text::of(kind) {
         Some(text) => {
-            let selector = thread.vm.symbol(&text.to_rust());
+            let selector = string::intern(thread, text);
             calls::send_past_visibility(thread, exit_site(), selector);
         }
         None => calls::fail(thread, exit_site(), Failure::argument(kind)),

@@ -61,6 +61,9 @@ unsafe impl RootSource for Roots {
         self.vm.concurrency().embedding.visit(visit);
         self.vm.sandboxes.visit(kind, visit);
         self.vm.modules.symbols.visit_objects(visit);
+        if kind == CollectionKind::Nursery {
+            self.vm.modules.symbols.visit_loose(visit);
+        }
     }
 
     fn visit_mutator_roots(
@@ -96,6 +99,7 @@ unsafe impl RootSource for Roots {
             self.vm.vats.update(&self.vm.transactions, tracer);
             self.vm.native_threads.update(self.vm, tracer);
             self.vm.sandboxes.update(tracer);
+            self.vm.modules.symbols.update_loose(tracer);
         }
     }
 

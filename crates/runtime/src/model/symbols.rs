@@ -4,13 +4,17 @@
 //! lookup machinery compares and hashes numbers. The guest's symbol objects are made on demand and
 //! kept beside the text, which makes their identity the text's, as the language demands.
 //!
-//! Protocol: the table is append-only behind a read-write lock; a symbol never changes or dies.
+//! Most texts that programs make symbols of while they run are no names of code. Such a symbol is *loose*: an object without
+//! an index, which the table finds by its text. A full collection frees it if nothing else refers to it. If code needs the
+//! name after all, the symbol gets an index, with the object that it has.
+//!
+//! Protocol: the table is behind a read-write lock; a symbol with an index never changes or dies.
 
 use std::collections::HashMap;
 
 use parking_lot::RwLock;
 use squall_bytecode::module::selector_arity;
-use squall_heap::{RootAddress, Word};
+use squall_heap::{RootAddress, Tracer, Word};
 
 /// An interned name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -26,6 +30,8 @@ pub struct SymbolTable {
 struct Inner {
     texts: Vec<Entry>,
     symbols: HashMap<&'static str, Symbol>,
+    /// The objects of loose symbols. No text is in both maps.
+    loose: HashMap<Box<str>, Word>,
 }
 
 struct Entry {
@@ -45,17 +51,36 @@ impl SymbolTable {
         if let Some(&symbol) = inner.symbols.get(text) {
             return symbol;
         }
+        let object = inner.loose.remove(text).unwrap_or(Word::UNSET);
         let text: &'static str = Box::leak(text.into());
         let symbol = Symbol(inner.texts.len() as u32);
         let arity = selector_arity(text);
-        inner.texts.push(Entry { text, arity, object: Word::UNSET });
+        inner.texts.push(Entry { text, arity, object });
         inner.symbols.insert(text, symbol);
         symbol
     }
 
-    /// The symbol with this text, if there is one.
+    /// The symbol with this text, if it has an index.
     pub fn find(&self, text: &str) -> Option<Symbol> {
         self.inner.read().symbols.get(text).copied()
+    }
+
+    /// The guest's object for a loose symbol with this text, if there is one.
+    pub fn find_loose(&self, text: &str) -> Option<Word> {
+        self.inner.read().loose.get(text).copied()
+    }
+
+    /// Records a guest's object for a text. If the text has an object already, that stays and is answered.
+    pub fn add_loose(&self, text: &str, object: Word) -> Word {
+        let mut inner = self.inner.write();
+        if let Some(&Symbol(index)) = inner.symbols.get(text) {
+            let entry = &mut inner.texts[index as usize];
+            if entry.object == Word::UNSET {
+                entry.object = object;
+            }
+            return entry.object;
+        }
+        *inner.loose.entry(text.into()).or_insert(object)
     }
 
     /// The text of a symbol.
@@ -83,7 +108,7 @@ impl SymbolTable {
         entry.object
     }
 
-    /// Shows every guest object to the collector, which stands for all mutators.
+    /// Shows the guest's objects of all symbols with an index to the collector, which stands for all mutators.
     pub fn visit_objects(&self, visit: &mut dyn FnMut(RootAddress)) {
         for entry in &mut self.inner.write().texts {
             if entry.object != Word::UNSET {
@@ -91,4 +116,21 @@ impl SymbolTable {
             }
         }
     }
+
+    /// Shows those of all loose symbols to the collector, in a nursery collection.
+    pub fn visit_loose(&self, visit: &mut dyn FnMut(RootAddress)) {
+        self.inner.write().loose.values_mut().for_each(|object| visit(RootAddress::from(object)));
+    }
+
+    /// Follows the objects of loose symbols that survive a full collection, and forgets the others.
+    pub fn update_loose(&self, tracer: &mut Tracer<'_>) {
+        let loose = &mut self.inner.write().loose;
+        loose.retain(|_, object| tracer.update(object));
+        if loose.len() < loose.capacity() / SPARSE {
+            loose.shrink_to_fit();
+        }
+    }
 }
+
+/// The table of loose symbols shrinks if less than this fraction of it is in use.
+const SPARSE: usize = 8;

@@ -10,6 +10,7 @@ use squall_heap::{Flag, Mutator, Object, Word};
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::model::symbols::{Symbol, SymbolTable};
+use crate::state::sandbox;
 use crate::state::thread::{Thread, allocated};
 use crate::state::vm::Vm;
 
@@ -337,11 +338,43 @@ pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failur
     if let Some(object) = table.object(symbol) {
         return Ok(object);
     }
-    let code_points: Vec<u32> = table.text(symbol).chars().map(u32::from).collect();
-    let (bytes, width) = encode(&code_points);
-    let made = make(thread, known::SYMBOL, KnownClass::Symbol, &bytes, width)?;
+    let made = make_symbol(thread, table.text(symbol))?;
     Ok(table.set_object(symbol, made))
 }
+
+/// The guest's object for a symbol of a text that may be no name of code. *GC point.*
+pub fn loose_symbol(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
+    if let Some(object) = thread.vm.modules.symbols.find_loose(text) {
+        return Ok(object);
+    }
+    // The table has the text, too.
+    thread.mutator.charge(LOOSE_SYMBOL_BYTES + text.len());
+    let made = make_symbol(thread, text)?;
+    Ok(thread.vm.modules.symbols.add_loose(text, made))
+}
+
+/// The memory of a loose symbol beside its object and its text, in bytes: an entry of the table.
+pub const LOOSE_SYMBOL_BYTES: usize = 48;
+
+fn make_symbol(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
+    let code_points: Vec<u32> = text.chars().map(u32::from).collect();
+    let (bytes, width) = encode(&code_points);
+    make(thread, known::SYMBOL, KnownClass::Symbol, &bytes, width)
+}
+
+/// The symbol with a guest's text, which may be that of a member. A new one is never freed, so it counts as
+/// [kept](sandbox::count_kept).
+pub fn intern(thread: &mut Thread, text: Text) -> Symbol {
+    let symbols = thread.vm.modules.symbols;
+    text.known(symbols).unwrap_or_else(|| {
+        let text = text.to_rust();
+        sandbox::count_kept(thread, SYMBOL_BYTES + text.len());
+        symbols.intern(&text)
+    })
+}
+
+/// The memory of a symbol with an index beside its text, and that of its first lookup, in bytes.
+const SYMBOL_BYTES: usize = 200;
 
 /// The guest's object for a symbol that has one by now, which it keeps.
 pub fn made_symbol_object(vm: &Vm, symbol: Symbol) -> Word {

@@ -441,6 +441,16 @@ pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
     give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
 }
 
+/// The running strand has made an immortal structure of this many bytes: they count for its sandboxes as long as these
+/// exist.
+pub fn count_kept(thread: &mut Thread, bytes: usize) {
+    if let Some(sandbox) = thread.sandbox {
+        let amount = i64::try_from(bytes).unwrap_or(i64::MAX);
+        sandbox.chain().for_each(|sandbox| _ = sandbox.0.kept.fetch_add(amount, Ordering::Relaxed));
+        thread.mutator.charge(bytes);
+    }
+}
+
 pub(crate) fn give_back(
     sandbox: SandboxRef,
     amount: i64,

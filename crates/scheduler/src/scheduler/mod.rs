@@ -47,6 +47,8 @@ pub struct Scheduler<T, P> {
     pub(crate) looks: CachePadded<AtomicU64>,
     /// Whether items run for so long that each is worth waking another worker. The monitor writes it.
     is_coarse: CachePadded<AtomicBool>,
+    /// The groups of items, if they have any. Written once, so that it shares no line with what changes.
+    group_of: CachePadded<OnceLock<fn(T) -> Option<usize>>>,
     /// The queues of workers that have left, by their numbers.
     queues: std::sync::Mutex<HashMap<WorkerId, Queue<T>>>,
     /// One for each number of a bound worker; made when the number is first reserved.
@@ -83,6 +85,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
             clock: if is_seeded { Clock::seeded() } else { Clock::real() },
             looks: CachePadded::new(AtomicU64::new(0)),
             is_coarse: CachePadded::new(AtomicBool::new(false)),
+            group_of: CachePadded::new(OnceLock::new()),
             queues: std::sync::Mutex::default(),
             inboxes: (0..bound).map(|_| OnceLock::new()).collect(),
             relays: (0..relays).map(|_| Relay::new()).collect(),
@@ -105,6 +108,19 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
                 self.wake();
             }
         }
+    }
+
+    /// From now on, items for which the function answers a number belong to the group with that number; only the first
+    /// call has an effect. Under the default policy, each worker shares its time between the groups, and gives half of it
+    /// to the other items if these need it. The function is called for an item that the worker is about to run.
+    pub fn divide(&self, group_of: fn(T) -> Option<usize>) {
+        _ = self.group_of.set(group_of);
+    }
+
+    /// The groups of items, if they have any.
+    #[inline]
+    pub(crate) fn group_of(&self) -> Option<fn(T) -> Option<usize>> {
+        self.group_of.get().copied()
     }
 
     /// Makes a worker return from [`Worker::park`](crate::Worker::park), now or the next time, so that it looks at

@@ -8,7 +8,7 @@ fn worker() -> TestWorker {
 }
 
 /// The items that are taken, at most `most` of them; `again` is called after each.
-fn take(worker: &mut TestWorker, most: usize, again: fn(&mut TestWorker, usize)) -> Vec<usize> {
+pub(super) fn take(worker: &mut TestWorker, most: usize, again: fn(&mut TestWorker, usize)) -> Vec<usize> {
     let mut taken = Vec::new();
     while taken.len() < most {
         let Some(item) = worker.try_next() else { break };
@@ -130,7 +130,7 @@ pub(super) fn the_end_of_an_operation_outside_may_be_a_stall() {
 }
 
 /// With a slice of hours the monitor looks once, when it is started, and not again.
-fn on_one_worker_without_looks() -> (Arc<Runtime>, TestWorker) {
+pub(super) fn on_one_worker_without_looks() -> (Arc<Runtime>, TestWorker) {
     let slice = Duration::from_secs(24 * 3600);
     let runtime = Runtime::new(SchedulerOptions { slice, ..with_workers(1) }, |_, _| ());
     let mut worker = runtime.scheduler().join();

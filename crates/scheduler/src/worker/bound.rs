@@ -22,6 +22,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         let inbox = self.inbox(id).expect("the number was reserved");
         let mut worker = Worker::new(self, id, Queue::new_fifo(), None);
         worker.is_ordinary = false;
+        worker.is_plain = false;
         worker.uses_slot = false;
         worker.inbox = Some(inbox);
         // Other threads withdraw the excuse, too: the worker does not rely on its own copy.

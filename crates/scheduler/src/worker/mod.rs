@@ -12,6 +12,8 @@
 //! slice ends does not wait for a whole slice of each computing item, and computing items keep their share. If another
 //! worker is idle, the item goes into the queue instead, where it can be stolen.
 //!
+//! Items may belong to groups (`groups.rs`), which wait in private queues as well, while ungrouped items come first.
+//!
 //! Invariant: if an item runs on this worker and another waits, or the item is outside, the worker has not excused the
 //! monitor (see `watch.rs`).
 //!
@@ -20,6 +22,7 @@
 
 mod baton;
 mod bound;
+mod groups;
 mod outside;
 mod pooled;
 mod search;
@@ -34,11 +37,15 @@ use crate::policies::INJECTOR_INTERVAL;
 use crate::seeded::Seeded;
 use crate::watch::{Progress, Request};
 use crate::{Parked, Scheduler, WorkerId};
+use groups::Groups;
 use search::SearchRight;
 
 /// How many items in a row come from the next slot while others are in the queue. A communicating pair gets much of its
 /// work done while its data are in the cache; the other items wait for some microseconds.
 const NEXT_IN_A_ROW: u32 = 16;
+
+/// The same if items are in groups: one in the next slot, which may belong to a group, does not delay others for long.
+const NEXT_AMONG_GROUPS: u32 = 1;
 
 /// With how many items in the queue a push wakes another worker. Below, a program of few communicating items would have
 /// them carried to and fro between caches, at a system call each; if the items are long, the monitor notices soon.
@@ -55,6 +62,8 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     queue: Queue<T>,
     /// Items that have used their slices.
     behind: VecDeque<T>,
+    /// Items of groups.
+    groups: Groups<T>,
     /// The number of the monitor's look when a slice ended last.
     slice_ended: u64,
     /// Whether the running item has used its slice: it is the next item to be pushed.
@@ -77,7 +86,9 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     /// Whether ready items go into this worker's slot and queue: it is not bound, there is no seed, and the policy has
     /// no pool.
     is_ordinary: bool,
-    /// Whether the next slot is in use: the worker is ordinary, and the program is not coarse.
+    /// Whether ready items go there without a look at their groups: the worker is ordinary, and there are no groups.
+    is_plain: bool,
+    /// Whether the next slot is in use for each item: the worker is plain, and the program is not coarse.
     uses_slot: bool,
     /// The inbox of a bound worker.
     inbox: Option<&'static Inbox<T>>,
@@ -121,6 +132,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             next: None,
             queue,
             behind: VecDeque::new(),
+            groups: Groups::new(),
             slice_ended: 0,
             is_over: false,
             count,
@@ -132,6 +144,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             parked_at: count,
             search_right: SearchRight::new(id),
             is_ordinary,
+            is_plain: is_ordinary,
             uses_slot: is_ordinary,
             inbox: None,
             seeded,
@@ -154,7 +167,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// Makes an item ready: puts it at the end of this worker's queue.
     #[inline]
     pub fn push(&mut self, item: T) {
-        if !self.is_ordinary {
+        if !self.is_plain {
             return self.push_elsewhere(item, false);
         }
         if self.is_over {
@@ -191,12 +204,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.recall_if_waiting();
     }
 
-    /// Makes an item ready that goes into neither slot nor queue, or, in a coarse program, the next item.
+    /// Makes an item ready that goes into neither slot nor queue, or, in a coarse program, the next item; or an item that
+    /// may have a group.
     #[cold]
     fn push_elsewhere(&mut self, item: T, is_next: bool) {
         if self.is_ordinary {
-            self.enqueue(item);
-            return self.recall_if_waiting();
+            return self.push_by_group(item, is_next);
         }
         match &mut self.seeded {
             Some(seeded) if is_next => return seeded.push_next(item),
@@ -207,6 +220,28 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             None => self.scheduler.inject(item),
             Some(pool) => self.push_to(pool, item),
         }
+    }
+
+    /// Makes an item ready that may have a group; in a coarse program, also one that has none.
+    fn push_by_group(&mut self, item: T, is_next: bool) {
+        let has_idle = self.scheduler.parking.has_idle();
+        let group = self.scheduler.group_of().and_then(|group_of| group_of(item));
+        let is_over = !is_next && std::mem::take(&mut self.is_over);
+        match group {
+            Some(group) if !has_idle => {
+                self.groups.put(group, item);
+                self.publish();
+            }
+            None if is_next && !self.scheduler.is_coarse() => {
+                if let Some(displaced) = self.next.replace(item) {
+                    self.enqueue(displaced);
+                }
+                self.publish();
+            }
+            None if is_over => return self.push_behind(item),
+            _ => self.enqueue(item),
+        }
+        self.recall_if_waiting();
     }
 
     /// The item to run now. The item that ran before has ended, waits for an event, or was pushed again.
@@ -304,13 +339,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             self.publish();
             return None;
         }
-        let found = self
-            .injected_in_turn()
-            .or_else(|| self.behind_in_turn())
-            .or_else(|| self.queue.pop())
-            .or_else(|| self.next.take())
-            .or_else(|| self.behind.pop_front())
-            .or_else(|| self.next_elsewhere());
+        let found = match self.scheduler.group_of() {
+            Some(group_of) => self.next_among_groups(group_of),
+            None => self.own_in_turn().or_else(|| self.next_elsewhere()),
+        };
         match found {
             Some(item) => Some(self.begin(item)),
             None => {
@@ -320,18 +352,54 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// Whether an item waits in the next slot or behind, where no other worker can steal it.
+    /// The next item that waits here, except those of groups that were put aside.
     #[inline]
-    fn has_private(&self) -> bool {
-        self.next.is_some() || !self.behind.is_empty()
+    fn own_in_turn(&mut self) -> Option<T> {
+        self.injected_in_turn()
+            .or_else(|| self.behind_in_turn())
+            .or_else(|| self.queue.pop())
+            .or_else(|| self.next.take())
+            .or_else(|| self.behind.pop_front())
     }
 
-    /// Moves the items in the next slot and behind into the queue, where they can be stolen.
+    /// The next item if items may be in groups. Idle workers take what is too much here, so the order matters only
+    /// if there is none.
+    #[cold]
+    fn next_among_groups(&mut self, group_of: fn(T) -> Option<usize>) -> Option<T> {
+        (self.is_plain, self.uses_slot, self.next_budget) = (false, false, NEXT_AMONG_GROUPS);
+        let look = self.scheduler.looks();
+        if self.scheduler.parking.has_idle() {
+            let own = self.own_in_turn().or_else(|| self.groups.take(look));
+            return own.or_else(|| self.next_elsewhere());
+        }
+        if self.groups.comes_first(look)
+            && let Some(item) = self.groups.take(look)
+        {
+            return Some(item);
+        }
+        while let Some(item) = self.own_in_turn().or_else(|| self.one_injected()) {
+            match group_of(item) {
+                None => return Some(item),
+                Some(group) => self.groups.put(group, item),
+            }
+        }
+        self.groups.are_alone(look);
+        self.groups.take(look).or_else(|| self.next_elsewhere())
+    }
+
+    /// Whether an item waits in the next slot, behind, or in a group, where no other worker can steal it.
+    #[inline]
+    fn has_private(&self) -> bool {
+        self.next.is_some() || !self.behind.is_empty() || !self.groups.is_empty()
+    }
+
+    /// Moves the items in the next slot, behind and in groups into the queue, where they can be stolen.
     fn make_public(&mut self) {
         self.next
             .take()
             .into_iter()
             .chain(self.behind.drain(..))
+            .chain(self.groups.drain())
             .for_each(|item| self.queue.push(item));
     }
 
@@ -366,6 +434,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
         self.injector_due = self.count + INJECTOR_INTERVAL;
         self.heed_grain();
+        self.one_injected()
+    }
+
+    /// An item from the injector.
+    fn one_injected(&mut self) -> Option<T> {
         loop {
             match self.scheduler.injector.steal() {
                 Steal::Success(item) => return Some(item),
@@ -378,7 +451,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// Decides by the grain of the program whether the next slot is in use. Called rarely, so that a quick switch reads no
     /// shared word.
     pub(super) fn heed_grain(&mut self) {
-        self.uses_slot = !self.scheduler.is_coarse();
+        self.uses_slot = self.is_plain && !self.scheduler.is_coarse();
     }
 
     /// Begins to run an item.

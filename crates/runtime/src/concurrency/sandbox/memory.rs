@@ -19,6 +19,7 @@ use super::SandboxRef;
 use crate::concurrency::promises;
 use crate::model::known;
 use crate::objects::far_reference;
+use crate::objects::string::LOOSE_SYMBOL_BYTES;
 use crate::state::strand::StrandRef;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -87,6 +88,10 @@ impl Walk {
             return;
         }
         self.bytes += object.size() as u64;
+        if layout == known::SYMBOL {
+            // A loose one: the others are shared.
+            self.bytes += (LOOSE_SYMBOL_BYTES + object.length()) as u64;
+        }
         if !is_inside {
             return;
         }

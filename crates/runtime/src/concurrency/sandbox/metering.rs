@@ -102,17 +102,6 @@ fn count_message_of(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Fail
     }
 }
 
-/// The running strand has made an immortal structure of this many bytes: they count for its sandboxes as long as these
-/// exist.
-#[inline]
-pub fn count_kept(thread: &mut Thread, bytes: usize) {
-    if let Some(sandbox) = thread.sandbox {
-        let amount = i64::try_from(bytes).unwrap_or(i64::MAX);
-        sandbox.chain().for_each(|sandbox| _ = sandbox.0.kept.fetch_add(amount, Ordering::Relaxed));
-        thread.mutator.charge(bytes);
-    }
-}
-
 /// A strand of this sandbox is about to be made. *GC point* if there may be none: then the strand that runs here has
 /// been ended.
 pub fn count_strand(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Failure> {

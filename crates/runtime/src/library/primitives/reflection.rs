@@ -17,7 +17,7 @@ use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
 use crate::objects::array;
 use crate::objects::rights::{self, Kind};
-use crate::objects::string::{Text, make_string, symbol_object};
+use crate::objects::string::{Text, intern, make_string, symbol_object};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -124,7 +124,10 @@ fn understands(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let Some(selector) = Text::of(window.get(1)) else {
         return Err(Failure::argument(window.get(1)));
     };
-    let selector = selector.intern(thread.vm.modules.symbols);
+    let Some(selector) = selector.known(thread.vm.modules.symbols) else {
+        // No code has a member of this name.
+        return Ok(Word::FALSE);
+    };
     let layout = known::layout_of(window.get(0));
     let Some(behavior) = thread.vm.behavior_of_layout(layout) else {
         return Ok(Word::FALSE);
@@ -137,8 +140,8 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
     let Some(selector) = Text::of(window.get(0)) else {
         return Failure::argument(window.get(0)).into();
     };
+    let selector = intern(thread, selector);
     let symbols = thread.vm.modules.symbols;
-    let selector = selector.intern(symbols);
     let arguments = array::of(window.get(2));
     match arguments.filter(|array| array.length() == symbols.arity(selector)) {
         Some(array) => {

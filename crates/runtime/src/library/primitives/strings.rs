@@ -9,7 +9,6 @@ use memchr::memmem;
 use squall_heap::{Mutator, Word};
 
 use super::answer;
-use crate::concurrency::sandbox::metering;
 use crate::concurrency::transactions::access;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
@@ -17,7 +16,8 @@ use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::objects::string::{
-    NewString, Text, Width, is_string, make_byte_string, make_character, make_string, symbol_object,
+    NewString, Text, Width, is_string, loose_symbol, make_byte_string, make_character, make_string,
+    symbol_object,
 };
 use crate::state::thread::{Thread, Window};
 
@@ -214,24 +214,18 @@ fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     complete(made, copied, window)
 }
 
-/// The memory of a symbol beside its text, in bytes.
-const SYMBOL_OVERHEAD: usize = 100;
-
 fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if known::layout_of(window.get(0)) == known::SYMBOL {
         return Ok(window.get(0));
     }
     let (text, symbols) = (text(window, 0)?, thread.vm.modules.symbols);
-    let symbol = match text.known(symbols) {
-        Some(symbol) => symbol,
+    match text.known(symbols) {
+        Some(symbol) => symbol_object(thread, symbol),
         None => {
-            // The text is there twice, as an object and for the table.
-            let length = text.bytes(&thread.mutator).len();
-            metering::count_kept(thread, SYMBOL_OVERHEAD + 2 * length);
-            text.intern(symbols)
+            let text = text.to_rust();
+            loose_symbol(thread, &text)
         }
-    };
-    symbol_object(thread, symbol)
+    }
 }
 
 /// The word, unless it is a long text: leaves do not count their work.
