@@ -152,6 +152,10 @@ typedef enum {
      * An actor of the sandbox asked the program to end.
      */
     SQUALL_REASON_EXIT = 6,
+    /**
+     * The processor time is used up.
+     */
+    SQUALL_REASON_TIME = 7,
 } squall_reason;
 
 /**
@@ -262,6 +266,10 @@ typedef struct {
      * Eventual sends and writes to channels.
      */
     uint64_t messages;
+    /**
+     * Milliseconds of processor time; 0, too, for no limit.
+     */
+    uint64_t time;
 } squall_budgets;
 
 /**
@@ -631,8 +639,8 @@ squall_error *squall_sandbox_reason(squall_sandbox *sandbox, squall_reason *reas
 squall_error *squall_sandbox_report(squall_sandbox *sandbox, squall_value **report);
 
 /**
- * Answers the consumption of a sandbox: fuel; bytes at the last measurement; strands now; messages. Resources without
- * a budget are not counted, except strands.
+ * Answers the consumption of a sandbox: fuel; bytes at the last measurement; strands now; messages; milliseconds.
+ * Resources without a budget are not counted, except strands.
  */
 squall_error *squall_sandbox_usage(squall_sandbox *sandbox,
                                    squall_budgets *usage);

@@ -286,7 +286,8 @@ private:
 
 // As much as one likes of everything, to be limited.
 inline squall_budgets unlimited() {
-    return {SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED};
+    return {SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED,
+            SQUALL_UNLIMITED};
 }
 
 namespace detail {

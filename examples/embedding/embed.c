@@ -142,7 +142,8 @@ static void sums(squall_vm *vm, squall_value *pipeline) {
 }
 
 static void stranger(squall_vm *vm, squall_value *pipeline, const char *areas, size_t length) {
-    squall_budgets budgets = {100000, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED};
+    squall_budgets budgets = {100000, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED,
+                              SQUALL_UNLIMITED};
     squall_sandbox *sandbox;
     squall_value *class, *actor, *object, *answer;
     check(squall_sandbox_new(vm, "stranger", &budgets, NULL, 0, &sandbox));

@@ -17,6 +17,8 @@ pub struct squall_budgets {
     pub strands: u64,
     /// Eventual sends and writes to channels.
     pub messages: u64,
+    /// Milliseconds of processor time; 0, too, for no limit.
+    pub time: u64,
 }
 
 impl squall_budgets {
@@ -28,6 +30,7 @@ impl squall_budgets {
             heap: budget(self.heap),
             strands: budget(self.strands),
             messages: budget(self.messages),
+            time: budget(self.time).filter(|milliseconds| *milliseconds > 0),
         }
     }
 }

@@ -41,6 +41,8 @@ pub enum squall_reason {
     Terminated = 5,
     /// An actor of the sandbox asked the program to end.
     Exit = 6,
+    /// The processor time is used up.
+    Time = 7,
 }
 
 /// Makes a sandbox. Its access to the world needs grants: `granted` has the names of `count` modules. The sandbox's
@@ -144,6 +146,7 @@ pub unsafe extern "C" fn squall_sandbox_reason(
             Reason::Messages => squall_reason::Messages,
             Reason::Terminated => squall_reason::Terminated,
             Reason::Exit => squall_reason::Exit,
+            Reason::Time => squall_reason::Time,
         };
         // SAFETY: the caller's promise.
         unsafe { text::put(reason, found) }
@@ -164,8 +167,8 @@ pub unsafe extern "C" fn squall_sandbox_report(
     guarded(|| unsafe { text::put(report, handle(Value::Text(handles::get(sandbox)?.report()?))) })
 }
 
-/// Answers the consumption of a sandbox: fuel; bytes at the last measurement; strands now; messages. Resources without
-/// a budget are not counted, except strands.
+/// Answers the consumption of a sandbox: fuel; bytes at the last measurement; strands now; messages; milliseconds.
+/// Resources without a budget are not counted, except strands.
 ///
 /// # Safety
 ///
@@ -176,9 +179,9 @@ pub unsafe extern "C" fn squall_sandbox_usage(
     usage: *mut squall_budgets,
 ) -> *mut squall_error {
     guarded(|| {
-        let [fuel, heap, strands, messages] = handles::get(sandbox)?.usage()?;
+        let [fuel, heap, strands, messages, time] = handles::get(sandbox)?.usage()?;
         // SAFETY: the caller's promise.
-        unsafe { text::put(usage, squall_budgets { fuel, heap, strands, messages }) }
+        unsafe { text::put(usage, squall_budgets { fuel, heap, strands, messages, time }) }
     })
 }
 

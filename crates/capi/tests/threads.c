@@ -135,7 +135,8 @@ static void *links(void *data) {
 
 /* Sandboxes that end by themselves and from outside. */
 static void *confines(void *data) {
-    squall_budgets budgets = {2000, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED};
+    squall_budgets budgets = {2000, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED,
+                              SQUALL_UNLIMITED};
     (void)data;
     for (int round = 0; round < ROUNDS / 5; round++) {
         squall_sandbox *sandbox;

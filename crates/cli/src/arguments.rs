@@ -359,6 +359,10 @@ pub struct MachineArguments {
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub max_messages: Option<u64>,
 
+    /// The most processor time that the program may take, in milliseconds
+    #[arg(long, value_name = "MS", value_parser = count, help_heading = "Budgets")]
+    pub max_time: Option<u64>,
+
     /// The tiers that run code: `off` is the interpreter alone, `base` compiles hot functions, `on` optimises them, too [default: on]
     #[arg(
         long,
@@ -484,6 +488,7 @@ impl MachineArguments {
                 heap: self.max_reachable.map(|bytes| bytes as u64),
                 strands: self.max_strands,
                 messages: self.max_messages,
+                time: self.max_time,
             },
             linked_libraries: vec![(squall_sqlite::NAME, squall_sqlite::FUNCTIONS)],
             tracing: Tracing {

@@ -52,8 +52,13 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The budgets of a hostile module.
-const BUDGETS: Budgets =
-    Budgets { fuel: Some(100_000), heap: Some(6 << 20), strands: Some(50), messages: Some(1000) };
+const BUDGETS: Budgets = Budgets {
+    fuel: Some(100_000),
+    heap: Some(6 << 20),
+    strands: Some(50),
+    messages: Some(1000),
+    time: None,
+};
 
 /// Its grants: to write, and to look at the clock.
 const GRANTS: &[&str] = &["host:console", "host:clock"];

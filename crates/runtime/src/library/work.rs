@@ -86,7 +86,7 @@ pub fn start(thread: &mut Thread, work: Box<dyn Work>, subject: Word) -> Outcome
     thread.message.clear();
     thread.message.extend([kernel, right]);
     let held = thread.running().with_works(|works| works.add(number, work));
-    thread.mutator.charge(held);
+    thread.charge_memory(held);
     Outcome::Call(method)
 }
 
@@ -118,7 +118,7 @@ fn step(thread: &mut Thread, window: Window) -> Outcome {
         Ok(Step::Wait) => Outcome::Yield(window.get(0)),
     };
     let grown = thread.running().with_works(|works| works.put_back(number, work));
-    thread.mutator.charge(grown);
+    thread.charge_memory(grown);
     outcome
 }
 

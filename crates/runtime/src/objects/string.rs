@@ -348,7 +348,7 @@ pub fn loose_symbol(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
         return Ok(object);
     }
     // The table has the text, too.
-    thread.mutator.charge(LOOSE_SYMBOL_BYTES + text.len());
+    thread.charge_memory(LOOSE_SYMBOL_BYTES + text.len());
     let made = make_symbol(thread, text)?;
     Ok(thread.vm.modules.symbols.add_loose(text, made))
 }

@@ -20,6 +20,7 @@ pub mod events;
 pub mod fences;
 pub mod items;
 pub mod limit;
+pub(crate) mod pacing;
 pub mod primitive_code;
 pub mod roots;
 pub mod sandbox;

@@ -7,13 +7,14 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::model::known;
 use crate::model::linking::HOST_PREFIX;
+use crate::state::pacing;
 use crate::state::roots::RootWord;
 use crate::state::thread::Thread;
 
@@ -40,6 +41,8 @@ pub struct Budgets {
     pub strands: Option<u64>,
     /// Messages and writes to channels.
     pub messages: Option<u64>,
+    /// Milliseconds of processor time; of virtual time under a seed.
+    pub time: Option<u64>,
 }
 
 impl Budgets {
@@ -67,6 +70,8 @@ pub enum Reason {
     Terminated,
     /// It was to end the program.
     Exit,
+    /// The processor time is used up.
+    Time,
 }
 
 impl Reason {
@@ -80,12 +85,13 @@ impl Reason {
             Reason::Messages => "messages",
             Reason::Terminated => "terminated",
             Reason::Exit => "exit",
+            Reason::Time => "time",
         }
     }
 
     pub(crate) fn of(bits: u8) -> Reason {
-        use Reason::{Exit, Fuel, Heap, Messages, Strands, Terminated};
-        let reasons = [Fuel, Heap, Strands, Messages, Terminated, Exit];
+        use Reason::{Exit, Fuel, Heap, Messages, Strands, Terminated, Time};
+        let reasons = [Fuel, Heap, Strands, Messages, Terminated, Exit, Time];
         reasons.into_iter().find(|reason| *reason as u8 == bits).unwrap_or(Reason::Live)
     }
 }
@@ -108,6 +114,8 @@ pub struct Sandbox {
     /// Bytes that may be allocated before one measures.
     pub(crate) allowance: AtomicI64,
     pub(crate) messages: AtomicI64,
+    /// Nanoseconds of processor time.
+    pub(crate) time: AtomicI64,
     /// Strands that have not ended, with those of sandboxes in it.
     pub(crate) strands: AtomicI64,
     /// Bytes that its strands have used up for good.
@@ -197,10 +205,10 @@ impl SandboxRef {
         self.0.budgets.get()
     }
 
-    /// Its consumption: fuel, bytes at the last measurement, strands now, messages. Resources without a budget are not
-    /// counted, except strands.
-    pub fn usage(self) -> [u64; 4] {
-        let Sandbox { fuel, messages, strands, measured, .. } = self.0;
+    /// Its consumption: fuel, bytes at the last measurement, strands now, messages, milliseconds. Resources without a budget
+    /// are not counted, except strands.
+    pub fn usage(self) -> [u64; 5] {
+        let Sandbox { fuel, messages, strands, measured, time, .. } = self.0;
         let budgets = self.budgets();
         let used = |budget: Option<u64>, left: &AtomicI64| {
             let left = left.load(Ordering::Relaxed).max(0) as u64;
@@ -212,6 +220,7 @@ impl SandboxRef {
             count(measured),
             count(strands),
             used(budgets.messages, messages),
+            used(budgets.time.map(nanoseconds), time) / NANOSECONDS,
         ]
     }
 
@@ -252,11 +261,20 @@ impl SandboxRef {
     }
 }
 
+/// In a millisecond.
+const NANOSECONDS: u64 = 1_000_000;
+
+fn nanoseconds(milliseconds: u64) -> u64 {
+    milliseconds.saturating_mul(NANOSECONDS)
+}
+
 /// All sandboxes.
 #[derive(Default)]
 pub struct Sandboxes {
     table: Mutex<Table>,
     count: AtomicUsize,
+    /// Whether a native thread makes the threads poll that run timed strands.
+    pub(crate) is_paced: AtomicBool,
 }
 
 #[derive(Default)]
@@ -337,6 +355,7 @@ impl Sandbox {
             fuel: AtomicI64::new(0),
             allowance: AtomicI64::new(0),
             messages: AtomicI64::new(0),
+            time: AtomicI64::new(0),
             strands: AtomicI64::new(0),
             kept: AtomicI64::new(0),
             measured: AtomicI64::new(0),
@@ -365,6 +384,7 @@ impl Sandbox {
         self.fuel.store(amount(budgets.fuel), Ordering::Relaxed);
         self.allowance.store(amount(budgets.heap), Ordering::Relaxed);
         self.messages.store(amount(budgets.messages), Ordering::Relaxed);
+        self.time.store(amount(budgets.time.map(nanoseconds)), Ordering::Relaxed);
         self.measured.store(0, Ordering::Relaxed);
         self.kept.store(0, Ordering::Relaxed);
     }
@@ -426,6 +446,10 @@ impl SandboxRef {
 #[cold]
 pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
     (thread.fuel, thread.owed) = (0, 0);
+    thread.counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
+    if sandbox.chain().any(|sandbox| sandbox.budgets().time.is_some()) {
+        pacing::begin(thread);
+    }
     if sandbox.chain().any(|sandbox| sandbox.budgets().heap.is_some()) {
         thread.mutator.begin_meter();
     }
@@ -434,6 +458,10 @@ pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
 /// The strand that ran here, of a sandbox, has stopped.
 #[cold]
 pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
+    thread.counts_polls = false;
+    if thread.is_timed.load(Ordering::Relaxed) {
+        pacing::end(thread, sandbox);
+    }
     let fuel = i64::from(std::mem::take(&mut thread.fuel));
     let owed = i64::try_from(std::mem::take(&mut thread.owed)).unwrap_or(i64::MAX);
     give_back(sandbox, fuel - owed, |sandbox| &sandbox.0.fuel);
@@ -447,7 +475,7 @@ pub fn count_kept(thread: &mut Thread, bytes: usize) {
     if let Some(sandbox) = thread.sandbox {
         let amount = i64::try_from(bytes).unwrap_or(i64::MAX);
         sandbox.chain().for_each(|sandbox| _ = sandbox.0.kept.fetch_add(amount, Ordering::Relaxed));
-        thread.mutator.charge(bytes);
+        thread.charge_memory(bytes);
     }
 }
 

@@ -9,7 +9,7 @@
 //! its next poll, and [`Thread::requests`], which has their requests.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Word};
 use squall_scheduler::{Worker, WorkerId};
@@ -331,6 +331,12 @@ pub struct Thread {
     random: u64,
     /// The sandbox of the strand that runs, if it belongs to one: it is metered then.
     pub sandbox: Option<SandboxRef>,
+    /// Whether each poll of that one counts as fuel.
+    pub counts_polls: bool,
+    /// Whether that one's processor time is counted. Others read it.
+    pub(crate) is_timed: AtomicBool,
+    /// The time in nanoseconds up to which it was counted.
+    pub(crate) timed_since: u64,
     /// How many polls more that one may come to before it has to draw fuel.
     pub fuel: u32,
     /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
@@ -422,6 +428,9 @@ impl Thread {
                 made: 0,
                 random: 0,
                 sandbox: None,
+                counts_polls: false,
+                is_timed: AtomicBool::new(false),
+                timed_since: 0,
                 owed: 0,
                 fuel: 0,
                 stop: Stop::Returned,
@@ -472,7 +481,7 @@ impl Thread {
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
     #[inline]
     pub fn reset_limit(&mut self) {
-        if self.sandbox.is_some() {
+        if self.counts_polls {
             // It comes to a slow poll each time.
             return self.request_poll();
         }
@@ -482,7 +491,8 @@ impl Thread {
             return;
         }
         self.limit.set(limit);
-        if self.requests.has_any() || self.mutator.is_stop_requested() {
+        let is_asked = self.requests.has_any() || self.mutator.is_stop_requested();
+        if is_asked || self.mutator.is_overdrawn() {
             self.request_poll();
         }
     }
@@ -602,6 +612,14 @@ impl Thread {
             let paid = units.min(self.fuel as usize);
             self.fuel -= paid as u32;
             self.owed = self.owed.saturating_add((units - paid) as u64);
+        }
+    }
+
+    /// Native memory was taken that counts as the sandbox's. A strand that may have no more ends at its next poll.
+    pub fn charge_memory(&mut self, bytes: usize) {
+        self.mutator.charge(bytes);
+        if self.mutator.is_overdrawn() {
+            self.request_poll();
         }
     }
 

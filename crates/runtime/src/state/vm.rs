@@ -366,6 +366,15 @@ impl Vm {
         }
     }
 
+    /// Makes the threads poll that run timed strands; whether there are any.
+    pub(crate) fn ask_timed_threads(&self) -> bool {
+        let threads = self.threads.lock();
+        let mut timed = threads.iter().filter(|thread| thread.is_timed()).peekable();
+        let is_any = timed.peek().is_some();
+        timed.for_each(|thread| thread.pass_request());
+        is_any
+    }
+
     /// Whether some thread accesses objects of this vat bare; those are asked to poll.
     pub(crate) fn asks_plain_threads(&self, vat: VatRef) -> bool {
         let threads = self.threads.lock();
@@ -415,6 +424,12 @@ impl ThreadPointer {
         let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
         requests.add(Request::GiveWay);
         limit.ask_from_outside();
+    }
+
+    /// Whether the thread runs a strand whose processor time is counted.
+    fn is_timed(self) -> bool {
+        // SAFETY: see above; the field is an atomic.
+        unsafe { &(*self.0).is_timed }.load(Ordering::SeqCst)
     }
 
     /// Makes the thread ask its worker at the next poll for the scheduler's request.

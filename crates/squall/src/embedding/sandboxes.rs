@@ -86,9 +86,9 @@ impl Sandbox {
         self.inspect(|_, sandbox| sandbox.report())
     }
 
-    /// Its consumption: fuel; bytes at the last measurement; strands now; messages. Resources without a budget are not
-    /// counted, except strands.
-    pub fn usage(&self) -> Result<[u64; 4], Error> {
+    /// Its consumption: fuel; bytes at the last measurement; strands now; messages; milliseconds. Resources without a
+    /// budget are not counted, except strands.
+    pub fn usage(&self) -> Result<[u64; 5], Error> {
         self.inspect(|_, sandbox| sandbox.usage())
     }
 

@@ -1,8 +1,9 @@
 //! Metering: counts the consumption of the running strand. Polls, calls and the heap draw through it.
 //!
 //! Strands outside of sandboxes are not counted, and nothing is done for them but to look at that when one is entered and
-//! left. While a strand of a sandbox runs, the thread's frame limit is 0, so that it comes to a slow poll at each call
-//! and each turn of a loop, where fuel is counted.
+//! left. While a strand of a sandbox with a budget of fuel runs, the thread's frame limit is 0, so that it comes to a slow
+//! poll at each call and each turn of a loop, where fuel is counted. Without that budget, polls are those of other strands,
+//! and a budget of processor time is charged at the polls that the [pacer](crate::state::pacing) asks for.
 //!
 //! Fuel is drawn in portions, from the sandbox and those around it. The rest of a portion is given back when the strand
 //! stops. Primitives that do more work than a call [charge](Thread::charge) for it, and the next poll draws that.
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::{exhaust, memory};
 use crate::execution::unwind;
 use crate::model::outcome::Failure;
+use crate::state::pacing;
 use crate::state::sandbox::{Budgets, Reason, SandboxRef, give_back, is_over};
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
@@ -66,6 +68,11 @@ pub fn count_poll(thread: &mut Thread) -> bool {
 #[cold]
 fn count_slowly(thread: &mut Thread) {
     let Some(sandbox) = thread.sandbox else { return };
+    if thread.is_timed.load(Ordering::Relaxed)
+        && let Err(empty) = pacing::charge(thread, sandbox)
+    {
+        return exhaust(thread, empty, Reason::Time);
+    }
     while thread.fuel == 0 {
         let wanted = i64::try_from(thread.owed).unwrap_or(i64::MAX).max(FUEL_PORTION);
         match draw(sandbox, wanted, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel) {

@@ -20,6 +20,7 @@
 //! | heap | bytes that are reachable from strands and vats of the sandbox | when a quarter of the budget, or the rest of it, was allocated |
 //! | strands | strands that have not ended, turns among them | when one is made |
 //! | messages | eventual sends, messages after a delay, writes to channels | before each of them |
+//! | time | processor time of its strands | every few milliseconds |
 //!
 //! # The end
 //!
@@ -52,6 +53,7 @@ use crate::execution::unwind;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::objects::string::symbol_object;
+use crate::state::items::{Item, ItemKind};
 use crate::state::sandbox::{Budgets, Grants, Reason, SandboxRef, slots};
 use crate::state::strand::StrandRef;
 use crate::state::thread::{Thread, Window, allocated};
@@ -60,6 +62,30 @@ use crate::state::vm::Vm;
 /// Makes a sandbox inside of the one that the running strand belongs to. The window's words are the promise for its
 /// end, and the exception for results that never come; or there are none. *GC point.*
 pub fn make(
+    thread: &mut Thread,
+    name: String,
+    budgets: Budgets,
+    grants: Grants,
+    window: Option<(Window, usize)>,
+) -> Result<Object, Failure> {
+    thread.vm.scheduler.divide(group_of);
+    make_in_program(thread, name, budgets, grants, window)
+}
+
+/// The group of an item for the scheduler, which shares time between groups: the outermost sandbox that it belongs to,
+/// but the program's.
+fn group_of(item: Item) -> Option<usize> {
+    let sandbox = match item.kind() {
+        ItemKind::Vat(vat) | ItemKind::Visit(vat) => vat.sandbox(),
+        ItemKind::Strand(strand) | ItemKind::StrandWithVat(strand) => strand.sandbox(),
+        _ => None,
+    };
+    let guests = sandbox?.chain().filter(|sandbox| sandbox.0.exit_code.get().is_none());
+    guests.last().map(|sandbox| std::ptr::from_ref(sandbox.0).addr())
+}
+
+/// As [`make`], without consequences for the scheduler. *GC point.*
+fn make_in_program(
     thread: &mut Thread,
     name: String,
     budgets: Budgets,
@@ -105,7 +131,7 @@ pub fn confine_program(
     budgets: Budgets,
     exit_code: i32,
 ) -> Result<(), Failure> {
-    let object = make(thread, "the program".to_owned(), budgets, Grants::All, None)?;
+    let object = make_in_program(thread, "the program".to_owned(), budgets, Grants::All, None)?;
     let sandbox = SandboxRef::of_object(object);
     sandbox.0.exit_code.set(Some(exit_code));
     if let Some(vat) = thread.vm.main_vat() {
@@ -122,6 +148,7 @@ pub fn exhaust(thread: &Thread, sandbox: SandboxRef, reason: Reason) {
         Reason::Fuel => budgets.fuel,
         Reason::Heap => budgets.heap,
         Reason::Strands => budgets.strands,
+        Reason::Time => budgets.time,
         _ => budgets.messages,
     };
     let amount = amount.unwrap_or_default();
@@ -129,6 +156,7 @@ pub fn exhaust(thread: &Thread, sandbox: SandboxRef, reason: Reason) {
         Reason::Fuel => format!("has used up its fuel of {amount}"),
         Reason::Heap => format!("has more than {amount} bytes of heap"),
         Reason::Strands => format!("was to have more than {amount} strands"),
+        Reason::Time => format!("has used up its {amount} ms of processor time"),
         _ => format!("has sent {amount} messages, as many as it may"),
     };
     let mut report = format!("{} {has}\n", sandbox.name());

@@ -48,18 +48,20 @@ pub(super) fn sandbox_argument(word: Word) -> Result<SandboxRef, Failure> {
     sandbox_object(word).map(SandboxRef::of_object)
 }
 
-/// The second word is an array of names of modules, the third one an array: fuel, bytes, strands, messages, each nil for as much as one likes. *GC point.*
+/// The second word is an array of names of modules, the third one an array: fuel, bytes, strands, messages, milliseconds, each
+/// nil for no limit. *GC point.*
 fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
     let grants = grants::of_array(window.get(1))?;
     let array = window.get(2).as_object().filter(|object| object.layout().format().has_elements());
     let array =
-        array.filter(|array| array.length() == 4).ok_or(Failure::argument(window.get(2)))?;
+        array.filter(|array| array.length() == 5).ok_or(Failure::argument(window.get(2)))?;
     let budgets = Budgets {
         fuel: budget(array.element(0))?,
         heap: budget(array.element(1))?,
         strands: budget(array.element(2))?,
         messages: budget(array.element(3))?,
+        time: budget(array.element(4))?,
     };
     sandbox::make(thread, name, budgets, grants, Some((window, 3))).map(Object::word)
 }
