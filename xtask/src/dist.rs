@@ -7,6 +7,7 @@
 //! lib/libsquall.a              the static library
 //! lib/pkgconfig/squall.pc      how to compile and link
 //! include/squall.h, squall.hpp
+//! THIRD-PARTY-NOTICES.txt      the licences of the libraries in it
 //! ```
 //!
 //! The folder can be moved: the paths in `squall.pc` begin where it is.
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::{builds, cargo, root};
+use crate::{builds, cargo, notices, root};
 
 /// The options of `cargo xtask dist`.
 #[derive(Args)]
@@ -69,6 +70,9 @@ fn make(folder: &Path, is_debug: bool) -> Result<(), String> {
     }
     let description = libraries.join("pkgconfig/squall.pc");
     std::fs::write(&description, package()).map_err(|error| error.to_string())?;
+    let notices = notices::text()?;
+    let file = folder.join("THIRD-PARTY-NOTICES.txt");
+    std::fs::write(&file, notices).map_err(|error| format!("{}: {error}", file.display()))?;
     println!("libsquall {VERSION} is in {}", folder.display());
     Ok(())
 }

@@ -38,6 +38,7 @@ mod json;
 mod layout;
 mod library;
 mod load;
+mod notices;
 mod postgres;
 mod schedulers;
 mod seeds;

@@ -56,9 +56,22 @@ pub fn ci() -> bool {
         && FORMAT.run()
         && LINT.run()
         && DOCUMENTATION.run()
+        && deny()
         && ALL_TESTS.run_with(&[("SQUALL_SAMPLE", &sample.to_string())])
         && MODELS.run()
         && postgres::run()
+}
+
+/// Advisories, licences and sources of dependencies, if the tool is installed. Without it, a test checks licences and
+/// sources.
+fn deny() -> bool {
+    match has("deny") {
+        true => Step::new(&["deny", "--log-level", "error", "check"]).run(),
+        false => {
+            println!("\nskipped: advisories of dependencies; cargo-deny is not installed");
+            true
+        }
+    }
 }
 
 /// Runs the integration tests with collections at every allocation and tiny stacks, and with more damaged modules than
@@ -106,11 +119,13 @@ impl Step {
     }
 }
 
+/// Whether Cargo has a command.
+fn has(tool: &str) -> bool {
+    cargo().args([tool, "--version"]).output().is_ok_and(|output| output.status.success())
+}
+
 /// Installs formatter and lints, which a minimal toolchain lacks.
 fn have_components() -> bool {
-    let has = |tool: &str| {
-        cargo().args([tool, "--version"]).output().is_ok_and(|output| output.status.success())
-    };
     if has("fmt") && has("clippy") {
         return true;
     }

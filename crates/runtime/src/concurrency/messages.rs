@@ -11,7 +11,8 @@
 //! | [`PROCESS`] | of the receiver, a class, an instance is made, which is then sent `run` |
 //! | [`PROGRAM`] | the receiver, the platform, makes an instance of the program, which is then sent `main:`, and deals with the answer |
 //!
-//! A message's *result* is the destination of its return value: nil for none, or a promise.
+//! A message's *result* is the destination of its return value: nil for none, or a promise. A message without one that has
+//! left a sandbox has the sandbox there instead: the message counts as the sandbox's until it is taken.
 
 use squall_heap::{Object, Word};
 
@@ -26,6 +27,7 @@ use crate::model::outcome::Failure;
 use crate::model::outcome::Outcome;
 use crate::objects::classes;
 use crate::objects::{array, block, string};
+use crate::state::sandbox::SandboxRef;
 use crate::state::stack::exit_site;
 use crate::state::strand::EMBEDDER;
 use crate::state::strand::{Delivery, Role, slots};
@@ -104,7 +106,7 @@ pub fn begin(thread: &mut Thread, message: Object) {
     let kind = part(KIND);
     thread.message.extend((RECEIVER..length).map(part));
     let is_process = kind == PROCESS;
-    let task = if is_process { thread.message[0] } else { part(RESULT) };
+    let task = if is_process { thread.message[0] } else { destination(part(RESULT)) };
     let strand = thread.strand();
     strand.set_slot(&mut thread.mutator, slots::TASK, task);
     if task == EMBEDDER {
@@ -161,8 +163,24 @@ pub fn hand_back(thread: &mut Thread) {
 /// Undoes [`hand_back`]: the strand continues at once.
 pub fn take_again(thread: &mut Thread) {
     let object = thread.strand().object();
-    let result = object.slot(slots::TASK).object().element(RESULT);
+    let result = destination(object.slot(slots::TASK).object().element(RESULT));
     object.set_slot(&mut thread.mutator, slots::TASK, result);
+}
+
+/// Where the return value goes, by the result of a message: nil for nowhere.
+pub fn destination(result: Word) -> Word {
+    let is_sandbox = |object: Object| object.layout() == known::SANDBOX;
+    if result.as_object().is_some_and(is_sandbox) { Word::NIL } else { result }
+}
+
+/// The sandbox that has sent a message, if one has and the message tells.
+pub fn sender(message: Object) -> Option<SandboxRef> {
+    let result = message.element(RESULT).as_object()?;
+    match result.layout() {
+        known::SANDBOX => Some(SandboxRef::of_object(result)),
+        known::PROMISE => promises::owner(result).sandbox(),
+        _ => None,
+    }
 }
 
 /// Begins the next step of the thread's strand, which has stopped; whether there is one. *GC point.*

@@ -14,6 +14,7 @@
 pub mod behavior;
 pub mod behaviors;
 pub mod function;
+pub mod hashing;
 pub mod host;
 pub mod known;
 pub mod linking;

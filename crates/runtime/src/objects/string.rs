@@ -7,6 +7,7 @@
 
 use squall_heap::{Flag, Mutator, Object, Word};
 
+use crate::model::hashing;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::model::symbols::{Symbol, SymbolTable};
@@ -122,7 +123,7 @@ impl Text {
     }
 
     /// The code points, one after the other.
-    pub fn code_points(self) -> impl Iterator<Item = u32> {
+    pub fn code_points(self) -> impl Iterator<Item = u32> + Clone {
         // SAFETY: the text has these code points.
         (0..self.len()).map(move |index| unsafe { self.code_point_unchecked(index) })
     }
@@ -189,14 +190,15 @@ impl Text {
         self.code_points().cmp(other.code_points())
     }
 
-    /// A hash of the code points: FNV-1a, cut to 28 bits, kept in the header.
+    /// A [hash](hashing) of the code points, of 28 bits, kept in the header.
     pub fn hash(self) -> u32 {
-        const OFFSET: u32 = 0x811C_9DC5;
-        const PRIME: u32 = 0x0100_0193;
-        let mix = |hash: u32, code_point: u32| (hash ^ code_point).wrapping_mul(PRIME);
         // Strings never use the header's hash for their identity, so it can cache this one.
         self.object.assigned_hash().unwrap_or_else(|| {
-            self.object.assign_identity_hash(self.code_points().fold(OFFSET, mix))
+            let hash = match self.width {
+                Width::One => self.with_bytes(hashing::of_bytes),
+                Width::Two | Width::Four => hashing::of_code_points(self.code_points()),
+            };
+            self.object.assign_identity_hash(hash as u32)
         })
     }
 

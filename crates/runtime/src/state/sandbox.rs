@@ -124,6 +124,8 @@ pub struct Sandbox {
     pub(crate) measured: AtomicI64,
     /// Vats and sandboxes in it.
     pub(crate) members: AtomicUsize,
+    /// Whether a message of it may wait outside.
+    pub(crate) sends: AtomicBool,
 }
 
 // SAFETY: the cells are written before another thread knows the sandbox.
@@ -222,6 +224,16 @@ impl SandboxRef {
             used(budgets.messages, messages),
             used(budgets.time.map(nanoseconds), time) / NANOSECONDS,
         ]
+    }
+
+    /// A message of it is about to leave the sandbox.
+    pub(crate) fn begin_sending(self) {
+        self.chain().for_each(|sandbox| sandbox.0.sends.store(true, Ordering::Relaxed));
+    }
+
+    /// Whether a message of it may wait outside.
+    pub(crate) fn sends(self) -> bool {
+        self.0.sends.load(Ordering::Relaxed)
     }
 
     /// A vat or a sandbox in it has been made, or its end is to be dealt with.
@@ -360,6 +372,7 @@ impl Sandbox {
             kept: AtomicI64::new(0),
             measured: AtomicI64::new(0),
             members: AtomicUsize::new(0),
+            sends: AtomicBool::new(false),
         }
     }
 
@@ -387,6 +400,7 @@ impl Sandbox {
         self.time.store(amount(budgets.time.map(nanoseconds)), Ordering::Relaxed);
         self.measured.store(0, Ordering::Relaxed);
         self.kept.store(0, Ordering::Relaxed);
+        self.sends.store(false, Ordering::Relaxed);
     }
 }
 

@@ -17,6 +17,7 @@ use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 use crate::model::behavior::Behavior;
 use crate::model::behaviors::BehaviorTable;
 use crate::model::function::{Constant, Function};
+use crate::model::hashing;
 use crate::model::host::Host;
 use crate::model::known::{KnownClass, immediate_layout};
 use crate::model::lookup::LookupTable;
@@ -133,6 +134,7 @@ impl Vm {
         layers: Layers,
     ) -> Result<&'static Vm, HeapError> {
         fences::prepare();
+        hashing::choose_key(options.scheduler.seed);
         let heap = Heap::new(options.heap.clone())?;
         let host: &'static dyn Host = Box::leak(host);
         // Stacks may take half as much as objects, or as much as one of them may; transactions, too.

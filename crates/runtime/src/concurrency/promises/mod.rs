@@ -210,7 +210,7 @@ pub fn settle_result(
     if let Some(number) = result.as_small_integer() {
         return calls::settle(thread, number, vat, ending, value);
     }
-    let Some(promise) = result.as_object() else { return };
+    let Some(promise) = messages::destination(result).as_object() else { return };
     if thread.vm.ended.code().is_some() {
         return;
     }

@@ -56,7 +56,15 @@ fn send_to(
         false => Word::NIL,
     };
     let kept = thread.mutator.push_root(result);
-    make_and_post(thread, (here, target), site, result, window)?;
+    let leaves = target.filter(|target| isolation::leaving::leaves(here, *target));
+    let destination = match here.sandbox().filter(|_| leaves.is_some()) {
+        Some(sandbox) => {
+            sandbox.begin_sending();
+            if wants_result { result } else { sandbox.object() }
+        }
+        None => result,
+    };
+    make_and_post(thread, (here, target), site, destination, window)?;
     let target = target.or_else(|| vat_behind(window.get(0)));
     // A sandbox must not stop a sender outside of it. The messages that it does not take count as its memory.
     let waits = |target: &VatRef| {

@@ -8,6 +8,9 @@
 //!
 //! References to the inside of other vats are not followed: far references, promises, strands, vats of others.
 //!
+//! Messages that the sandbox has sent to vats outside, and that wait there, count with the copies that they carry. Of their
+//! arguments, only copies and plain data are followed: the classes of copies lead to code of the receiver.
+//!
 //! All mutators stand. The walk keeps a list and a set of addresses in native memory.
 
 use std::collections::HashSet;
@@ -16,12 +19,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use squall_heap::{Format, Object, WORD_BYTES, Word};
 
 use super::SandboxRef;
+use crate::concurrency::messages;
 use crate::concurrency::promises;
 use crate::model::known;
+use crate::objects::classes;
 use crate::objects::far_reference;
 use crate::objects::string::LOOSE_SYMBOL_BYTES;
 use crate::state::strand::StrandRef;
-use crate::state::vat::VatRef;
+use crate::state::vat::{NEXT, VatRef, slots};
 use crate::state::vm::Vm;
 
 /// The bytes that are reachable from a sandbox.
@@ -42,6 +47,11 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
     }
     vm.visit_running(&|other| other.is_in(sandbox), &mut |word| walk.add(word));
     walk.run();
+    if sandbox.sends() {
+        vm.vats.all().into_iter().filter(|vat| !belongs(vat.sandbox())).for_each(|vat| {
+            walk.count_sent(vm, vat);
+        });
+    }
     walk.bytes
 }
 
@@ -65,6 +75,55 @@ impl Walk {
     fn run(&mut self) {
         while let Some(object) = self.pending.pop() {
             self.scan(object);
+        }
+    }
+
+    /// Counts the sandbox's messages in a mailbox outside.
+    fn count_sent(&mut self, vm: &Vm, vat: VatRef) {
+        for first in [slots::TAKEN, slots::FIRST] {
+            let mut next = vat.object.get().object().slot(first).as_object();
+            while let Some(message) = next {
+                if self.is_ours(messages::sender(message)) {
+                    self.bytes += message.size() as u64;
+                    (messages::RECEIVER + 1..message.length())
+                        .for_each(|index| self.add_data(vm, message.element(index)));
+                    self.count_data(vm);
+                }
+                next = message.element(NEXT).as_object();
+            }
+        }
+    }
+
+    /// Counts the objects that are to be looked at, and the data in them.
+    fn count_data(&mut self, vm: &Vm) {
+        while let Some(object) = self.pending.pop() {
+            self.bytes += object.size() as u64;
+            let layout = object.layout();
+            match layout.format() {
+                Format::Array => {
+                    (0..object.length()).for_each(|index| self.add_data(vm, object.element(index)));
+                }
+                Format::Slots => {
+                    (0..layout.slot_count()).for_each(|index| self.add_data(vm, object.slot(index)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds an object if it is a copy, or data without a class of its own.
+    fn add_data(&mut self, vm: &Vm, word: Word) {
+        let is_data = |object: Object| match object.layout() {
+            known::STRING
+            | known::SYMBOL
+            | known::LARGE_INTEGER
+            | known::BOXED_DOUBLE
+            | known::VALUE_ARRAY
+            | known::TRANSFER_ARRAY => true,
+            _ => classes::is_transfer(vm, object),
+        };
+        if word.as_object().is_some_and(is_data) {
+            self.add(word);
         }
     }
 

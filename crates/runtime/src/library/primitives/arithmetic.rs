@@ -11,6 +11,7 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{FromPrimitive, Signed, ToPrimitive, Zero};
 
+use crate::model::hashing;
 use crate::objects::number::Number;
 
 /// The most bits an integer may have: four million, some 1.2 million decimal digits.
@@ -259,13 +260,13 @@ pub fn hash(value: &Number) -> Number {
     match value {
         Number::Double(double) => match truncated(*double).filter(|_| double.fract() == 0.0) {
             Some(integer) => integer,
-            None => Number::Small(i64::from(mix(double.to_bits()))),
+            None => Number::Small((hashing::of_number(double.to_bits()) >> 36) as i64),
         },
         integer => integer.clone(),
     }
 }
 
-/// Spreads all bits over 28.
+/// Spreads all bits over 28, for numbers that nobody chooses.
 pub fn mix(bits: u64) -> u32 {
     // The multiplier is the golden ratio's, as in Fibonacci hashing (Knuth, volume 3, section 6.4).
     ((bits ^ bits >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 36) as u32

@@ -12,6 +12,7 @@ use squall_heap::Word;
 use super::arithmetic::{self, Computed, Fault};
 use super::{answer, decimal};
 use crate::library::work;
+use crate::model::hashing;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
@@ -126,6 +127,12 @@ pub static PRIMITIVES: &[Primitive] = &[
     ),
     Primitive::ordinary("numberAsString:", as_string).in_pieces(),
     Primitive::ordinary("numberHash:", hash).by_bytes(),
+    Primitive::with_leaf(
+        "spreadHash:",
+        |_, hash, _| Some(spread(hash.as_small_integer()?)),
+        spread_any,
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "integer:quotient:",
         |_, left, right| small_integers(left, right, i64::checked_div),
@@ -462,6 +469,21 @@ fn hash(thread: &mut Thread, window: Window) -> Outcome {
         return Outcome::Return(window.get(0));
     }
     answer(operand(window, 0).and_then(|number| make_number(thread, &arithmetic::hash(&number))))
+}
+
+/// The same for all hash codes that programs answer. *No GC point.*
+fn spread_any(_: &mut Thread, window: Window) -> Outcome {
+    answer(Number::of(window.get(0)).ok_or(Failure::argument(window.get(0))).map(|hash| match hash {
+        Number::Small(hash) => spread(hash),
+        Number::Large(hash) => spread(hashing::of_bytes(&hash.to_signed_bytes_le()) as i64),
+        Number::Double(hash) => spread(hash.to_bits() as i64),
+    }))
+}
+
+/// A number of 32 bits that cannot be foreseen.
+fn spread(hash: i64) -> Word {
+    let spread = hashing::of_number(hash as u64) as u32;
+    Word::from_small_integer_unchecked(i64::from(spread))
 }
 
 fn low_32_bits(thread: &mut Thread, window: Window, read: fn(u32) -> i64) -> Outcome {

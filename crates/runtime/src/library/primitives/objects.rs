@@ -10,6 +10,7 @@ use crate::concurrency::transactions::access;
 use crate::concurrency::values::counts_as_value;
 use crate::execution::{stack_traces, unwind};
 use crate::model::behavior::Behavior;
+use crate::model::hashing;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
@@ -73,12 +74,18 @@ fn identity_hash(word: Word) -> u32 {
         return mix(word.bits());
     };
     match object.layout() {
-        known::BOXED_DOUBLE => mix(object.raw(0)),
-        known::LARGE_INTEGER => (0..object.length())
-            .fold(0, |hash, index| mix(u64::from(hash) << 8 | u64::from(object.byte(index)))),
+        known::BOXED_DOUBLE => keyed(&object.raw(0).to_le_bytes()),
+        known::LARGE_INTEGER => {
+            keyed(&(0..object.length()).map(|index| object.byte(index)).collect::<Vec<_>>())
+        }
         known::FAR_REFERENCE => mix(u64::from(identity_hash(far_reference::final_target(object)))),
         _ => object.identity_hash(),
     }
+}
+
+/// A hash of 28 bits for a number that can come from outside.
+fn keyed(bytes: &[u8]) -> u32 {
+    (hashing::of_bytes(bytes) >> 36) as u32
 }
 
 fn class_name(thread: &mut Thread, object: Word) -> Result<Word, Failure> {
