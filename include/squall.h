@@ -118,6 +118,10 @@ typedef enum {
      * A bug in Squall.
      */
     SQUALL_CODE_INTERNAL = 15,
+    /**
+     * The caller's process is a fork of the machine's, and has none of its native threads.
+     */
+    SQUALL_CODE_FORKED = 16,
 } squall_code;
 
 /**

@@ -41,6 +41,8 @@ pub enum squall_code {
     Host = 14,
     /// A bug in Squall.
     Internal = 15,
+    /// The caller's process is a fork of the machine's, and has none of its native threads.
+    Forked = 16,
 }
 
 /// An error that has no handle yet.
@@ -87,6 +89,7 @@ impl From<Error> for Problem {
             Error::Argument => squall_code::Argument,
             Error::OutOfMemory => squall_code::OutOfMemory,
             Error::Kind(_) => squall_code::Kind,
+            Error::Forked => squall_code::Forked,
         };
         let mut problem = Problem::new(code, error.to_string());
         if let Error::Exception { class, trace, .. } = error {

@@ -119,3 +119,12 @@ fn what_needs_no_machine() {
     let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/border.c", "border_c");
     assert_eq!(output, "done\n");
 }
+
+#[test]
+fn a_fork_has_no_machine() {
+    let Some(compiler) = compiler("CC", "cc") else {
+        return println!("skipped: there is no C compiler");
+    };
+    let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/fork.c", "fork_c");
+    assert_eq!(output, "done\n");
+}

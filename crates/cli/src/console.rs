@@ -9,7 +9,7 @@
 //! right order.
 
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdout};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use squall::Surroundings;
@@ -160,7 +160,7 @@ fn write_out(buffer: &mut Vec<u8>) {
         return;
     }
     let mut output = stdout().lock();
-    let result = output.write_all(buffer).and_then(|()| output.flush());
+    let result = is_open().and_then(|()| output.write_all(buffer)).and_then(|()| output.flush());
     buffer.clear();
     if let Err(error) = result {
         give_up(&error);
@@ -170,10 +170,33 @@ fn write_out(buffer: &mut Vec<u8>) {
 /// Writes to the standard output, for commands that run no machine.
 pub fn print(text: &str) {
     let mut output = stdout().lock();
-    if let Err(error) = output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+    let result =
+        is_open().and_then(|()| output.write_all(text.as_bytes())).and_then(|()| output.flush());
+    if let Err(error) = result {
         give_up(&error);
     }
 }
+
+/// An error if the process was started without a standard output. Rust then opens the null device in its place before the
+/// program begins, for reading and writing; output that was redirected there can only be written.
+fn is_open() -> std::io::Result<()> {
+    static WAS_CLOSED: OnceLock<bool> = OnceLock::new();
+    let was_closed = WAS_CLOSED.get_or_init(|| {
+        let target = std::fs::read_link("/proc/self/fd/1").unwrap_or_default();
+        let about = std::fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
+        let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        target.as_os_str() == "/dev/null" && flags.is_some_and(|flags| flags & ACCESS == BOTH_WAYS)
+    });
+    match was_closed {
+        true => Err(std::io::Error::other("it is closed")),
+        false => Ok(()),
+    }
+}
+
+/// The part of a descriptor's flags that says whether it can be read and written, and its value for both (`O_RDWR`).
+const ACCESS: u32 = 3;
+const BOTH_WAYS: u32 = 2;
 
 /// Ends the process, since its output cannot be written; silently, if the pipe has no reader.
 fn give_up(error: &std::io::Error) -> ! {

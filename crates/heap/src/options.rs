@@ -38,6 +38,8 @@ pub enum CollectionKind {
 impl HeapOptions {
     /// The smallest possible maximum of a heap.
     pub const MIN_MAX_HEAP: usize = 4 << 20;
+    /// The addresses that the collector reserves, and those that the process needs beside them, in bytes.
+    pub const ADDRESS_SPACE: u64 = 11 << 40;
     /// The smallest possible nursery.
     pub const MIN_NURSERY: usize = 256 << 10;
     /// The most collector threads that the default takes.
@@ -63,6 +65,8 @@ pub enum HeapError {
     NoThreads,
     /// `stress.every` is zero.
     NoStressInterval,
+    /// The process may not have as much address space as the collector reserves; the limit in bytes.
+    AddressSpace(u64),
 }
 
 impl fmt::Display for HeapError {
@@ -78,6 +82,14 @@ impl fmt::Display for HeapError {
             HeapError::NoThreads => f.write_str("the collector needs at least one thread"),
             HeapError::NoStressInterval => {
                 f.write_str("stress collections need an interval of at least one allocation")
+            }
+            HeapError::AddressSpace(limit) => {
+                let (least, limit) = (HeapOptions::ADDRESS_SPACE >> 40, limit >> 20);
+                write!(
+                    f,
+                    "the collector reserves {least} TiB of addresses, which take no memory, and the process may have \
+                     {limit} MiB (`ulimit -v`); `--max-heap` limits the memory itself"
+                )
             }
         }
     }

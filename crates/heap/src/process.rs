@@ -55,7 +55,18 @@ fn check(options: &HeapOptions, maximum: usize, threads: usize) -> Result<(), He
     if options.stress.is_some_and(|stress| stress.every == 0) {
         return Err(HeapError::NoStressInterval);
     }
-    Ok(())
+    match address_space() {
+        Some(limit) if limit < HeapOptions::ADDRESS_SPACE => Err(HeapError::AddressSpace(limit)),
+        _ => Ok(()),
+    }
+}
+
+/// How much address space the process may have in bytes, if there is a limit.
+fn address_space() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure has room for the answer.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
+    (is_known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 /// Three quarters of the machine's memory.

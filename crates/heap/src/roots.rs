@@ -145,6 +145,11 @@ pub unsafe trait RootSource: Send + Sync {
         Some(wanted as u64)
     }
 
+    /// The operating system grants no thread for the collector, without which the process cannot go on.
+    fn lacks_thread(&self, error: &std::io::Error) {
+        panic!("there is no thread for the collector: {error}");
+    }
+
     /// Receives the report of a collection.
     fn collected(&self, _report: &CollectionReport) {}
 }

@@ -25,6 +25,12 @@ pub trait Hooks<P>: Send + Sync {
     /// thread calls it; the worker does not come back before the call has returned.
     fn replaced(&self, worker: WorkerId);
 
+    /// The operating system grants no native thread for the monitor, without which the scheduler cannot go on. The thread
+    /// that first needs the monitor calls it.
+    fn lacks_thread(&self, error: &std::io::Error) {
+        panic!("there is no thread for the monitor: {error}");
+    }
+
     /// Timers are due: takes their payloads until no more are due.
     ///
     /// [`Scheduler::for_each_timer`](crate::Scheduler::for_each_timer) no longer visits a payload that was taken. If

@@ -45,7 +45,9 @@ impl mmtk::vm::Collection<Binding> for Collection {
         let spawned = std::thread::Builder::new()
             .name("collector".to_owned())
             .spawn(move || worker::run(worker_context));
-        spawned.expect("the operating system grants a thread for the collector");
+        if let Err(error) = spawned {
+            heap().roots().lacks_thread(&error);
+        }
     }
 
     fn out_of_memory(_: VMThread, error: AllocationError) {

@@ -123,6 +123,10 @@ unsafe impl RootSource for Roots {
         metering::measure(self.vm, unsafe { &*thread_of(context) }, wanted)
     }
 
+    fn lacks_thread(&self, error: &std::io::Error) {
+        self.vm.lacks_thread(error);
+    }
+
     fn collected(&self, report: &CollectionReport) {
         if self.vm.options.tracing.collections {
             tracing::collected(self.vm, report);

@@ -529,6 +529,10 @@ impl Hooks<TimerKey> for WorkerHooks {
         Vm::of_process().pass_request(worker.index() as u32);
     }
 
+    fn lacks_thread(&self, error: &std::io::Error) {
+        Vm::of_process().lacks_thread(error);
+    }
+
     fn replaced(&self, worker: WorkerId) {
         let vm = Vm::of_process();
         if let Some(vat) = vm.left_vat(worker).filter(|vat| vat.take_away()) {

@@ -81,6 +81,10 @@ pub struct Layers {
 
 static PROCESS: OnceLock<&'static Vm> = OnceLock::new();
 
+/// The exit code of a process that gets no native thread that it needs: that for errors of the operating system
+/// (`sysexits.h`).
+const NO_THREAD: i32 = 71;
+
 /// The virtual machine.
 pub struct Vm {
     /// The heap.
@@ -223,6 +227,17 @@ impl Vm {
         });
         // Without another native thread, the program ends when the call does.
         drop(end);
+    }
+
+    /// Ends the process, since the operating system grants no native thread that the machine needs.
+    pub(crate) fn lacks_thread(&self, error: &std::io::Error) -> ! {
+        let report = format!(
+            "error: the operating system grants the machine no native thread: {error}\n\
+             The machine needs some four (`ulimit -u`, or a limit of the container).\n"
+        );
+        self.host().write_error(&report);
+        self.host().flush();
+        std::process::exit(NO_THREAD);
     }
 
     /// A method of the kernel module's instance, which may be one that programs cannot reach.

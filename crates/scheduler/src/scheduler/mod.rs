@@ -353,7 +353,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         if kick == Kick::Start {
             let builder = std::thread::Builder::new().name("squall-monitor".to_owned());
             let thread = builder.spawn(|| monitor::run(self));
-            thread.expect("the system has a thread for the monitor");
+            if let Err(error) = thread {
+                self.hooks.lacks_thread(&error);
+            }
         }
     }
 }

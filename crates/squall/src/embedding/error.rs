@@ -42,6 +42,8 @@ pub enum Error {
     OutOfMemory,
     /// The answer has another kind than the call needs.
     Kind(&'static str),
+    /// The caller's process is a fork of the machine's: the machine's native threads are not in it.
+    Forked,
 }
 
 impl fmt::Display for Error {
@@ -61,6 +63,9 @@ impl fmt::Display for Error {
             Error::Argument => f.write_str("an argument is no value, or a list that is too deep"),
             Error::OutOfMemory => f.write_str("the heap is full"),
             Error::Kind(wanted) => write!(f, "the answer is not {wanted}"),
+            Error::Forked => f.write_str(
+                "the machine is that of the parent process: a fork has none of its native threads",
+            ),
         }
     }
 }

@@ -36,6 +36,8 @@ struct Running {
     modules: AtomicU64,
     platform: Value,
     host: Value,
+    /// The process that has the machine's native threads.
+    process: u32,
 }
 
 /// A module that the machine can load, but has not loaded.
@@ -94,6 +96,7 @@ impl Vm {
             modules: AtomicU64::new(0),
             platform,
             host,
+            process: std::process::id(),
         })))
     }
 
@@ -240,8 +243,11 @@ impl Vm {
         }
     }
 
+    /// Has a worker run an errand. If the process has none, the errand is dropped, and [`Vm::wait`] finds that out.
     fn leave(&self, errand: impl FnOnce(&mut Thread) + Send + 'static) {
-        errands::leave(self.0.vm, errand);
+        if !self.0.is_forked() {
+            errands::leave(self.0.vm, errand);
+        }
     }
 
     /// Registers a native function, which guest code finds in `platform host`. It is called on any native thread of the
@@ -298,6 +304,9 @@ impl Vm {
     }
 
     fn ended(&self) -> Error {
+        if self.0.is_forked() {
+            return Error::Forked;
+        }
         let code = self.0.exit.get().copied();
         Error::Ended(code.or_else(|| self.0.vm.ended.code()))
     }
@@ -311,7 +320,15 @@ impl Vm {
 }
 
 impl Running {
+    /// Whether this process is a fork of the machine's.
+    fn is_forked(&self) -> bool {
+        std::process::id() != self.process
+    }
+
     fn end(&self, code: i32) -> i32 {
+        if self.is_forked() {
+            return code;
+        }
         if self.vm.ended.code().is_none() {
             self.vm.end(code);
         }

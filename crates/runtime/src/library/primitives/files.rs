@@ -178,6 +178,7 @@ fn reason_of(kind: ErrorKind) -> &'static str {
         ErrorKind::IsADirectory => "IsADirectory",
         ErrorKind::NotADirectory => "NotADirectory",
         ErrorKind::DirectoryNotEmpty => "DirectoryNotEmpty",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "DiskFull",
         _ => "IOFailure",
     }
 }

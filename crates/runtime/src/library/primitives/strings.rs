@@ -17,7 +17,7 @@ use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::objects::string::{
     NewString, Text, Width, is_string, loose_symbol, make_byte_string, make_character, make_string,
-    symbol_object,
+    symbol_object, text_argument,
 };
 use crate::state::thread::{Thread, Window};
 
@@ -64,6 +64,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     .by_bytes(),
     Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window)))
         .by_bytes(),
+    Primitive::ordinary("escapeControls:exceptLines:", |thread, window| {
+        answer(escape_controls(thread, window))
+    })
+    .by_bytes(),
     Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window)))
         .by_bytes(),
     Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window)))
@@ -200,6 +204,30 @@ fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         copied &= part.is_some_and(|part| made.append(part, 0, part.len()));
     }
     complete(made, copied, window)
+}
+
+/// A text in which each control character is an escape, such as `\n` or `\u{1b}`, except line ends if the flag is true.
+/// *GC point.*
+fn escape_controls(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let keeps_lines = window.get(1) == Word::TRUE;
+    let stays = |character: char| match character {
+        '\n' => keeps_lines,
+        // They end lines, too.
+        '\u{2028}' | '\u{2029}' => false,
+        _ => !character.is_control(),
+    };
+    let text = text_argument(window.get(0))?;
+    if text.chars().all(stays) {
+        return Ok(window.get(0));
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match stays(character) {
+            true => escaped.push(character),
+            false => escaped.extend(character.escape_default()),
+        }
+    }
+    make_string(thread, &escaped)
 }
 
 fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
