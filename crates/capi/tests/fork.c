@@ -31,7 +31,7 @@ static int child(squall_vm *vm, squall_value *platform) {
     squall_vm *second = NULL;
     int32_t code = 0;
     expect(squall_call(vm, platform, "kernel", NULL, 0, &answer), SQUALL_CODE_FORKED);
-    expect(squall_load(vm, "guest.ns", SQUALL_NEWSPEAK, guest, strlen(guest), &answer), SQUALL_CODE_FORKED);
+    expect(squall_load(vm, "guest.ns", SQUALL_FORMAT_NEWSPEAK, guest, strlen(guest), &answer), SQUALL_CODE_FORKED);
     expect(squall_start(NULL, &second), SQUALL_CODE_ALREADY_STARTED);
     expect(squall_end(vm, 3, &code), SQUALL_CODE_OK);
     return 0;
@@ -54,7 +54,7 @@ int main(void) {
     const squall_value *arguments[] = {one};
     int64_t number = 0;
     expect(squall_sandbox_new(vm, "guest", NULL, NULL, 0, &sandbox), SQUALL_CODE_OK);
-    expect(squall_sandbox_load(sandbox, "guest.ns", SQUALL_NEWSPEAK, guest, strlen(guest), &class), SQUALL_CODE_OK);
+    expect(squall_sandbox_load(sandbox, "guest.ns", SQUALL_FORMAT_NEWSPEAK, guest, strlen(guest), &class), SQUALL_CODE_OK);
     expect(squall_call(vm, class, "new", NULL, 0, &actor), SQUALL_CODE_OK);
     expect(squall_value_integer(actor, &number), SQUALL_CODE_KIND);
     /* The guest's actor processes the message. */

@@ -20,7 +20,12 @@ pub struct Source {
     text: String,
     defects: Vec<Defect>,
     line_starts: Vec<u32>,
+    /// How many characters begin before each stretch of [`STRETCH`] bytes: a line may be as long as the text.
+    characters: Vec<u32>,
 }
+
+/// The number of bytes between two counts of characters.
+const STRETCH: usize = 512;
 
 /// A reason why a source's bytes could not be taken unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +72,13 @@ impl Source {
         let line_ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         let line_starts =
             std::iter::once(0).chain(line_ends.map(|(offset, _)| offset as u32 + 1)).collect();
-        Source { name, text, defects, line_starts }
+        let characters = text.as_bytes().chunks(STRETCH).scan(0, |count, stretch| {
+            let before = *count;
+            *count += characters_in(stretch);
+            Some(before)
+        });
+        let characters = characters.collect();
+        Source { name, text, defects, line_starts, characters }
     }
 
     /// The name under which diagnostics cite the source, usually a path.
@@ -98,9 +109,22 @@ impl Source {
     /// The line and column of a byte offset.
     pub fn position(&self, offset: u32) -> Position {
         let line = self.line(offset);
-        let start = self.line_starts[line - 1] as usize;
-        let before = &self.text[start..offset as usize];
-        Position { line, column: before.chars().count() + 1 }
+        let start = self.line_starts[line - 1];
+        let column = self.characters_before(offset) - self.characters_before(start) + 1;
+        Position { line, column: column as usize }
+    }
+
+    /// How many characters begin before a byte offset.
+    fn characters_before(&self, offset: u32) -> u32 {
+        let (offset, stretch) = (offset as usize, offset as usize / STRETCH);
+        let rest = &self.text.as_bytes()[stretch * STRETCH..offset];
+        let counted = self.characters.get(stretch).copied();
+        // The text ends where a stretch would begin.
+        let counted = counted.unwrap_or_else(|| {
+            let last = self.text.as_bytes().chunks(STRETCH).next_back().unwrap_or_default();
+            self.characters.last().copied().unwrap_or(0) + characters_in(last)
+        });
+        counted + characters_in(rest)
     }
 
     /// The span of a line, counted from 1, without its line end.
@@ -117,6 +141,11 @@ impl Source {
     pub fn end(&self) -> Span {
         Span::from(self.text.len()..self.text.len())
     }
+}
+
+/// How many characters begin in a part of a text.
+fn characters_in(bytes: &[u8]) -> u32 {
+    bytes.iter().map(|byte| u32::from(byte & 0xC0 != 0x80)).sum()
 }
 
 /// Adjacent invalid stretches are one defect; a binary file would have thousands otherwise.

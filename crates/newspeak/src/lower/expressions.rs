@@ -25,6 +25,9 @@ pub struct Addressee {
     pub access: Access,
 }
 
+/// The most variables that a function has in scope at a time. Names are looked for one by one.
+const MOST_VARIABLES: usize = 2000;
+
 impl Lowering<'_> {
     /// Lowers an expression for its value; answers the register that holds it.
     pub fn value(&mut self, id: ExpressionId, wanted: Option<Register>) -> Register {
@@ -502,7 +505,14 @@ impl Lowering<'_> {
 impl Lowering<'_> {
     /// The variables that a body declares; reports names that are taken already.
     pub fn body_declarations(&mut self, body: &Body, taken: &[Identifier]) -> Vec<Declaration> {
-        let plain = self.function().mode == Mode::Plain;
+        let function = self.function();
+        let plain = function.mode == Mode::Plain;
+        if function.variables.len() + body.locals.len() > MOST_VARIABLES {
+            let (name, span) = (function.name.clone(), function.span);
+            let reason = format!("it has more than {MOST_VARIABLES} variables");
+            self.report_limit(&name, span, &reason);
+            return Vec::new();
+        }
         let mut names: Vec<Identifier> = taken.to_vec();
         let mut declarations = Vec::new();
         for local in &body.locals {

@@ -122,3 +122,14 @@ fn positions_count_characters() {
     assert_eq!(position(8), "2:1");
     assert_eq!(position(9), "2:2");
 }
+
+#[test]
+fn positions_in_long_lines_count_characters() {
+    let text = "aä𝄞".repeat(700) + "\n" + &"é".repeat(512);
+    let source = Source::new("test.ns", text.as_str());
+    let (mut line, mut column) = (1, 1);
+    for (offset, character) in text.char_indices().chain([(text.len(), ' ')]) {
+        assert_eq!(source.position(offset as u32).to_string(), format!("{line}:{column}"));
+        (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+    }
+}

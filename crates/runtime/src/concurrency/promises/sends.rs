@@ -56,15 +56,7 @@ fn send_to(
         false => Word::NIL,
     };
     let kept = thread.mutator.push_root(result);
-    let leaves = target.filter(|target| isolation::leaving::leaves(here, *target));
-    let destination = match here.sandbox().filter(|_| leaves.is_some()) {
-        Some(sandbox) => {
-            sandbox.begin_sending();
-            if wants_result { result } else { sandbox.object() }
-        }
-        None => result,
-    };
-    make_and_post(thread, (here, target), site, destination, window)?;
+    make_and_post(thread, (here, target), site, result, window)?;
     let target = target.or_else(|| vat_behind(window.get(0)));
     // A sandbox must not stop a sender outside of it. The messages that it does not take count as its memory.
     let waits = |target: &VatRef| {
@@ -125,7 +117,7 @@ fn make_and_post(
 ) -> Result<(), Failure> {
     let message = messages::make(thread, messages::site_kind(site), result, window)?;
     match target {
-        Some(target) => target.post(thread, message),
+        Some(target) => post_to(thread, here, target, message),
         None => post(thread, here, message),
     }
     thread.made_work();
@@ -196,7 +188,7 @@ fn post(thread: &mut Thread, here: VatRef, message: Object) {
             let target = far_reference::vat_of(receiver);
             let object = far_reference::target_of(receiver);
             message.set_element(&mut thread.mutator, messages::RECEIVER, object);
-            target.post(thread, message);
+            post_to(thread, here, target, message);
         }
         known::PROMISE => {
             message.set_element(&mut thread.mutator, messages::RECEIVER, Word::NIL);
@@ -204,6 +196,19 @@ fn post(thread: &mut Thread, here: VatRef, message: Object) {
         }
         _ => here.post(thread, message),
     }
+}
+
+/// Posts a message of the first vat to the second one. If it leaves a sandbox, it says so. *GC point.*
+fn post_to(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
+    if let Some(sandbox) = here.sandbox()
+        && isolation::leaving::leaves(here, target)
+    {
+        sandbox.begin_sending();
+        if message.element(messages::RESULT) == Word::NIL {
+            message.set_element(&mut thread.mutator, messages::RESULT, sandbox.object());
+        }
+    }
+    target.post(thread, message);
 }
 
 /// Sends a message of a vat on to its receiver, which may be a far reference. *GC point.*
