@@ -762,6 +762,9 @@ impl Drop for Thread {
     fn drop(&mut self) {
         strand::leave(self);
         self.vm.remove_thread(self);
+        presence::leave(self);
+        self.vm.transactions.give_seat_back(self.seat);
+        self.vm.transactions.statistics.give_back(self.tally);
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Transactions {
     free: Mutex<Vec<&'static Memory>>,
     /// The presences of all threads, by their keys.
     pub(crate) presences: Mutex<Vec<&'static Presence>>,
+    /// The keys of threads that have ended.
+    pub(crate) spare_keys: Mutex<Vec<u64>>,
 }
 
 impl Transactions {
@@ -51,6 +53,7 @@ impl Transactions {
             became_guarded: Event::default(),
             free: Mutex::default(),
             presences: Mutex::default(),
+            spare_keys: Mutex::default(),
         }
     }
 

@@ -28,12 +28,22 @@ const CLAIMS: u64 = 1024;
 const MOST_DOUBT: u32 = 4;
 
 impl Transactions {
-    /// A seat for a thread. Its keys begin with 1.
+    /// A seat for a thread: that of one that has ended, or a new one. Its keys begin with 1.
     pub(crate) fn take_seat(&self) -> Seat {
-        let presence: &'static Presence = Box::leak(Box::default());
+        let spare = self.spare_keys.lock().pop();
         let mut presences = self.presences.lock();
+        if let Some(key) = spare {
+            return Seat { presence: presences[key as usize - 1], key };
+        }
+        let presence: &'static Presence = Box::leak(Box::default());
         presences.push(presence);
         Seat { presence, key: presences.len() as u64 }
+    }
+
+    /// The thread with the seat runs no strands any more. A memory that it had for itself is that of the next thread on the
+    /// seat.
+    pub(crate) fn give_seat_back(&self, seat: Seat) {
+        self.spare_keys.lock().push(seat.key);
     }
 }
 

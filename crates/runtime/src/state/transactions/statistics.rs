@@ -207,6 +207,8 @@ type Inevitability = (usize, Option<&'static str>);
 #[derive(Default)]
 pub struct Statistics {
     counters: Mutex<Vec<&'static Counters>>,
+    /// The counters of threads that have ended, for other threads to go on with.
+    spare: Mutex<Vec<Tally>>,
     conflicts: Mutex<HashMap<Pair, Meetings>>,
     inevitable: Mutex<HashMap<Inevitability, u64>>,
 }
@@ -214,9 +216,17 @@ pub struct Statistics {
 impl Statistics {
     /// Counters for a thread.
     pub fn tally(&self) -> Tally {
+        if let Some(tally) = self.spare.lock().pop() {
+            return tally;
+        }
         let counters: &'static Counters = Box::leak(Box::default());
         self.counters.lock().push(counters);
         Tally(counters)
+    }
+
+    /// The thread with these counters has ended.
+    pub(crate) fn give_back(&self, tally: Tally) {
+        self.spare.lock().push(tally);
     }
 
     /// A transaction has lost. The instruction is the read that failed, or the write that could not be committed.
