@@ -79,7 +79,8 @@ impl Metadata {
         let mut packages: Vec<_> =
             self.packages.iter().filter(|package| seen.contains(package.id.as_str())).collect();
         packages.retain(|package| package.source.is_some());
-        packages.sort_by(|left, right| (&left.name, &left.version).cmp(&(&right.name, &right.version)));
+        packages
+            .sort_by(|left, right| (&left.name, &left.version).cmp(&(&right.name, &right.version)));
         packages
     }
 }
@@ -87,7 +88,8 @@ impl Metadata {
 /// The notices, as the text of a file.
 pub fn text() -> Result<String, String> {
     let metadata = Metadata::read()?;
-    let mut text = "Squall contains these libraries. The texts of their licences follow.\n\n".to_owned();
+    let mut text =
+        "Squall contains these libraries. The texts of their licences follow.\n\n".to_owned();
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in metadata.contained() {
         let name = format!("{} {}", package.name, package.version);

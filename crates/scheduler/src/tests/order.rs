@@ -8,7 +8,11 @@ fn worker() -> TestWorker {
 }
 
 /// The items that are taken, at most `most` of them; `again` is called after each.
-pub(super) fn take(worker: &mut TestWorker, most: usize, again: fn(&mut TestWorker, usize)) -> Vec<usize> {
+pub(super) fn take(
+    worker: &mut TestWorker,
+    most: usize,
+    again: fn(&mut TestWorker, usize),
+) -> Vec<usize> {
     let mut taken = Vec::new();
     while taken.len() < most {
         let Some(item) = worker.try_next() else { break };

@@ -42,6 +42,8 @@
 //! deadlock, since native code may still use it. So each native thread has an end of its own, and drops it after the
 //! last use.
 
+#[cfg(test)]
+mod authority;
 mod channels;
 mod error;
 mod modules;

@@ -104,7 +104,8 @@ impl Walk {
                     (0..object.length()).for_each(|index| self.add_data(vm, object.element(index)));
                 }
                 Format::Slots => {
-                    (0..layout.slot_count()).for_each(|index| self.add_data(vm, object.slot(index)));
+                    (0..layout.slot_count())
+                        .for_each(|index| self.add_data(vm, object.slot(index)));
                 }
                 _ => {}
             }

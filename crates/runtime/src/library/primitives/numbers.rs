@@ -473,11 +473,13 @@ fn hash(thread: &mut Thread, window: Window) -> Outcome {
 
 /// The same for all hash codes that programs answer. *No GC point.*
 fn spread_any(_: &mut Thread, window: Window) -> Outcome {
-    answer(Number::of(window.get(0)).ok_or(Failure::argument(window.get(0))).map(|hash| match hash {
-        Number::Small(hash) => spread(hash),
-        Number::Large(hash) => spread(hashing::of_bytes(&hash.to_signed_bytes_le()) as i64),
-        Number::Double(hash) => spread(hash.to_bits() as i64),
-    }))
+    answer(Number::of(window.get(0)).ok_or(Failure::argument(window.get(0))).map(
+        |hash| match hash {
+            Number::Small(hash) => spread(hash),
+            Number::Large(hash) => spread(hashing::of_bytes(&hash.to_signed_bytes_le()) as i64),
+            Number::Double(hash) => spread(hash.to_bits() as i64),
+        },
+    ))
 }
 
 /// A number of 32 bits that cannot be foreseen.
