@@ -198,7 +198,7 @@ fn post(thread: &mut Thread, here: VatRef, message: Object) {
     }
 }
 
-/// Posts a message of the first vat to the second one. If it leaves a sandbox, it says so. *GC point.*
+/// Posts a message of the first vat to the second one. If it leaves a sandbox, it says so.
 fn post_to(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
     if let Some(sandbox) = here.sandbox()
         && isolation::leaving::leaves(here, target)
