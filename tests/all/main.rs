@@ -21,6 +21,7 @@
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
 //! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
+//! | `shortages` | what the system refuses: memory, disk, output, threads | exit codes and messages |
 //! | `tiers` | the programs of `tests/language` with everything compiled at once | see [`tiers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -49,6 +50,7 @@ mod postgres;
 mod process;
 mod sample;
 mod schedulers;
+mod shortages;
 mod tiers;
 mod typed;
 
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
     trials.extend(postgres::trials());
     trials.extend(sample::trials());
     trials.extend(schedulers::trials());
+    trials.extend(shortages::trials());
     trials.extend(tiers::trials());
     trials.extend(typed::trials());
     libtest_mimic::run(&arguments, trials).exit_code()

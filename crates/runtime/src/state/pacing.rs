@@ -30,8 +30,8 @@ const LAST: u32 = 200;
 
 /// A timed strand is entered.
 pub(crate) fn begin(thread: &mut Thread) {
-    thread.timed_since = now(thread.vm);
-    thread.is_timed.store(true, Ordering::SeqCst);
+    thread.metering.timed_since = now(thread.vm);
+    thread.metering.is_timed.store(true, Ordering::SeqCst);
     let vm = thread.vm;
     if !vm.sandboxes.is_paced.load(Ordering::SeqCst) && !vm.scheduler.is_seeded() {
         start(vm);
@@ -42,13 +42,13 @@ pub(crate) fn begin(thread: &mut Thread) {
 pub(crate) fn end(thread: &mut Thread, sandbox: SandboxRef) {
     // If no time is left, the next strand of the sandbox finds that out.
     _ = charge(thread, sandbox);
-    thread.is_timed.store(false, Ordering::Relaxed);
+    thread.metering.is_timed.store(false, Ordering::Relaxed);
 }
 
 /// Charges the time since the last call; answers a sandbox that has none left.
 pub(crate) fn charge(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), SandboxRef> {
     let now = now(thread.vm);
-    let spent = now.saturating_sub(std::mem::replace(&mut thread.timed_since, now));
+    let spent = now.saturating_sub(std::mem::replace(&mut thread.metering.timed_since, now));
     let spent = i64::try_from(spent).unwrap_or(i64::MAX);
     let timed = sandbox.chain().filter(|sandbox| sandbox.budgets().time.is_some());
     let empty = timed.filter(|sandbox| sandbox.0.time.fetch_sub(spent, Ordering::Relaxed) <= spent);

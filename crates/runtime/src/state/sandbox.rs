@@ -456,11 +456,26 @@ impl SandboxRef {
     }
 }
 
+/// What a thread counts of the strand that it runs, if that belongs to a sandbox.
+#[derive(Default)]
+pub struct Metering {
+    /// Whether each poll counts as fuel.
+    pub counts_polls: bool,
+    /// Whether processor time is counted. Other threads read it.
+    pub(crate) is_timed: AtomicBool,
+    /// The time in nanoseconds up to which it was counted.
+    pub(crate) timed_since: u64,
+    /// How many polls more the strand may come to before it has to draw fuel.
+    pub fuel: u32,
+    /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
+    pub owed: u64,
+}
+
 /// The strand that the thread enters belongs to a sandbox.
 #[cold]
 pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    (thread.fuel, thread.owed) = (0, 0);
-    thread.counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
+    (thread.metering.fuel, thread.metering.owed) = (0, 0);
+    thread.metering.counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
     if sandbox.chain().any(|sandbox| sandbox.budgets().time.is_some()) {
         pacing::begin(thread);
     }
@@ -472,12 +487,12 @@ pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
 /// The strand that ran here, of a sandbox, has stopped.
 #[cold]
 pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    thread.counts_polls = false;
-    if thread.is_timed.load(Ordering::Relaxed) {
+    thread.metering.counts_polls = false;
+    if thread.metering.is_timed.load(Ordering::Relaxed) {
         pacing::end(thread, sandbox);
     }
-    let fuel = i64::from(std::mem::take(&mut thread.fuel));
-    let owed = i64::try_from(std::mem::take(&mut thread.owed)).unwrap_or(i64::MAX);
+    let fuel = i64::from(std::mem::take(&mut thread.metering.fuel));
+    let owed = i64::try_from(std::mem::take(&mut thread.metering.owed)).unwrap_or(i64::MAX);
     give_back(sandbox, fuel - owed, |sandbox| &sandbox.0.fuel);
     let unused = thread.mutator.end_meter();
     give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);

@@ -9,7 +9,7 @@
 //! its next poll, and [`Thread::requests`], which has their requests.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Word};
 use squall_scheduler::{Worker, WorkerId};
@@ -23,7 +23,7 @@ use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::roots;
-use crate::state::sandbox::{self, SandboxRef};
+use crate::state::sandbox::{self, Metering, SandboxRef};
 use crate::state::stack::{self, Activation, Stack};
 use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::state::strand::status::Parked;
@@ -331,16 +331,8 @@ pub struct Thread {
     random: u64,
     /// The sandbox of the strand that runs, if it belongs to one: it is metered then.
     pub sandbox: Option<SandboxRef>,
-    /// Whether each poll of that one counts as fuel.
-    pub counts_polls: bool,
-    /// Whether that one's processor time is counted. Others read it.
-    pub(crate) is_timed: AtomicBool,
-    /// The time in nanoseconds up to which it was counted.
-    pub(crate) timed_since: u64,
-    /// How many polls more that one may come to before it has to draw fuel.
-    pub fuel: u32,
-    /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
-    pub owed: u64,
+    /// What is counted of that one.
+    pub metering: Metering,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -428,11 +420,7 @@ impl Thread {
                 made: 0,
                 random: 0,
                 sandbox: None,
-                counts_polls: false,
-                is_timed: AtomicBool::new(false),
-                timed_since: 0,
-                owed: 0,
-                fuel: 0,
+                metering: Metering::default(),
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -481,7 +469,7 @@ impl Thread {
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
     #[inline]
     pub fn reset_limit(&mut self) {
-        if self.counts_polls {
+        if self.metering.counts_polls {
             // It comes to a slow poll each time.
             return self.request_poll();
         }
@@ -609,9 +597,10 @@ impl Thread {
     #[inline]
     pub fn charge(&mut self, units: usize) {
         if self.sandbox.is_some() {
-            let paid = units.min(self.fuel as usize);
-            self.fuel -= paid as u32;
-            self.owed = self.owed.saturating_add((units - paid) as u64);
+            let Metering { fuel, owed, .. } = &mut self.metering;
+            let paid = units.min(*fuel as usize);
+            *fuel -= paid as u32;
+            *owed = owed.saturating_add((units - paid) as u64);
         }
     }
 

@@ -446,7 +446,7 @@ impl ThreadPointer {
     /// Whether the thread runs a strand whose processor time is counted.
     fn is_timed(self) -> bool {
         // SAFETY: see above; the field is an atomic.
-        unsafe { &(*self.0).is_timed }.load(Ordering::SeqCst)
+        unsafe { &(*self.0).metering.is_timed }.load(Ordering::SeqCst)
     }
 
     /// Makes the thread ask its worker at the next poll for the scheduler's request.

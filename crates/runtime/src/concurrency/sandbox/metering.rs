@@ -56,8 +56,8 @@ pub fn count_poll(thread: &mut Thread) -> bool {
     let asked = thread.requests.has_new()
         || thread.mutator.is_stop_requested()
         || thread.mutator.is_overdrawn();
-    if thread.fuel > 0 && !asked {
-        thread.fuel -= 1;
+    if thread.metering.fuel > 0 && !asked {
+        thread.metering.fuel -= 1;
         return !thread.vm.options.polls_always;
     }
     count_slowly(thread);
@@ -68,24 +68,24 @@ pub fn count_poll(thread: &mut Thread) -> bool {
 #[cold]
 fn count_slowly(thread: &mut Thread) {
     let Some(sandbox) = thread.sandbox else { return };
-    if thread.is_timed.load(Ordering::Relaxed)
+    if thread.metering.is_timed.load(Ordering::Relaxed)
         && let Err(empty) = pacing::charge(thread, sandbox)
     {
         return exhaust(thread, empty, Reason::Time);
     }
-    while thread.fuel == 0 {
-        let wanted = i64::try_from(thread.owed).unwrap_or(i64::MAX).max(FUEL_PORTION);
+    while thread.metering.fuel == 0 {
+        let wanted = i64::try_from(thread.metering.owed).unwrap_or(i64::MAX).max(FUEL_PORTION);
         match draw(sandbox, wanted, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel) {
             Ok(amount) => {
-                let paid = thread.owed.min(amount as u64);
-                thread.owed -= paid;
+                let paid = thread.metering.owed.min(amount as u64);
+                thread.metering.owed -= paid;
                 // At most a portion: more than that is drawn only if all of it is owed.
-                thread.fuel = (amount as u64 - paid) as u32;
+                thread.metering.fuel = (amount as u64 - paid) as u32;
             }
             Err(empty) => return exhaust(thread, empty, Reason::Fuel),
         }
     }
-    thread.fuel -= 1;
+    thread.metering.fuel -= 1;
     if thread.mutator.is_overdrawn() {
         // If there is no more, the sandbox is over.
         _ = thread.mutator.settle_meter();
