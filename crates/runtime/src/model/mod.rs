@@ -7,7 +7,7 @@
 //! | part | modules |
 //! |---|---|
 //! | loaded code | [`module`], [`modules`], [`text`], [`function`], [`native_code`], [`linking`], [`links`], [`specialise`], [`types`] |
-//! | classes and messages | [`known`], [`behavior`], [`behaviors`], [`lookup`], [`symbols`] |
+//! | classes and messages | [`known`], [`behavior`], [`behaviors`], [`lookup`], [`symbols`], [`hashing`] |
 //! | primitives as their callers see them | [`primitive`], [`outcome`] |
 //! | the world outside | [`host`], [`permissions`] |
 

@@ -9,7 +9,7 @@
 //! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
 //! | a native thread | [`thread`], [`limit`], [`affinity`], [`items`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
-//! | a vat, its transactions, its sandbox | [`vat`], [`transactions`], [`sandbox`] |
+//! | a vat, its transactions, its sandbox, the time of that | [`vat`], [`transactions`], [`sandbox`], [`pacing`] |
 //! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
 //! | synchronisation | [`fences`], [`events`] |
 
@@ -20,7 +20,7 @@ pub mod events;
 pub mod fences;
 pub mod items;
 pub mod limit;
-pub(crate) mod pacing;
+pub mod pacing;
 pub mod primitive_code;
 pub mod roots;
 pub mod sandbox;

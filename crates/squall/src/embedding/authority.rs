@@ -28,8 +28,9 @@ impl Surroundings for Quiet {
     }
 }
 
-const GUEST: &str = "class Poor = ()(
-    public fetch: name = ( (kernel module: name asSymbol) asString. ^ true )
+/// It keeps what the kernel gives it.
+const GUEST: &str = "class Poor = (| private got ::= kernel. |)(
+    public fetch: name = ( got:: {kernel module: name asSymbol. got}. ^ true )
 )";
 
 /// An object that a walk has found, and what is wrong with it, if something is.
