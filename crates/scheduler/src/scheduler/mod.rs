@@ -28,6 +28,9 @@ use crate::watch::Watch;
 use crate::{Hooks, SchedulerOptions, TimerId, WorkerId};
 use bound::Numbers;
 
+/// The group of an item, if it has one.
+pub(crate) type GroupOf<T> = fn(T) -> Option<usize>;
+
 /// A scheduler of items `T`, with timers that carry a `P`. Any thread may call any of its methods.
 pub struct Scheduler<T, P> {
     pub(crate) options: SchedulerOptions,
@@ -48,7 +51,7 @@ pub struct Scheduler<T, P> {
     /// Whether items run for so long that each is worth waking another worker. The monitor writes it.
     is_coarse: CachePadded<AtomicBool>,
     /// The groups of items, if they have any. Written once, so that it shares no line with what changes.
-    group_of: CachePadded<OnceLock<fn(T) -> Option<usize>>>,
+    group_of: CachePadded<OnceLock<GroupOf<T>>>,
     /// The queues of workers that have left, by their numbers.
     queues: std::sync::Mutex<HashMap<WorkerId, Queue<T>>>,
     /// One for each number of a bound worker; made when the number is first reserved.
@@ -119,7 +122,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
 
     /// The groups of items, if they have any.
     #[inline]
-    pub(crate) fn group_of(&self) -> Option<fn(T) -> Option<usize>> {
+    pub(crate) fn group_of(&self) -> Option<GroupOf<T>> {
         self.group_of.get().copied()
     }
 

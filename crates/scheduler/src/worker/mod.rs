@@ -34,6 +34,7 @@ use crossbeam_deque::{Steal, Worker as Queue};
 use crate::inbox::Inbox;
 use crate::parking::{Parker, Verdict};
 use crate::policies::INJECTOR_INTERVAL;
+use crate::scheduler::GroupOf;
 use crate::seeded::Seeded;
 use crate::watch::{Progress, Request};
 use crate::{Parked, Scheduler, WorkerId};
@@ -365,7 +366,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// The next item if items may be in groups. Idle workers take what is too much here, so the order matters only
     /// if there is none.
     #[cold]
-    fn next_among_groups(&mut self, group_of: fn(T) -> Option<usize>) -> Option<T> {
+    fn next_among_groups(&mut self, group_of: GroupOf<T>) -> Option<T> {
         (self.is_plain, self.uses_slot, self.next_budget) = (false, false, NEXT_AMONG_GROUPS);
         let look = self.scheduler.looks();
         if self.scheduler.parking.has_idle() {
