@@ -62,7 +62,8 @@ fn native_threads() -> Result<(), Failed> {
         command.args(["--reuid=65534", "--clear-groups", "bash"]);
     }
     let Ok(output) = shell(command.arg("-c").arg(line)) else {
-        return Ok(println!("skipped: the user cannot be changed"));
+        println!("skipped: the user cannot be changed");
+        return Ok(());
     };
     let error = String::from_utf8_lossy(&output.stderr);
     match error.contains("panicked") || error.contains("bug in Squall") {

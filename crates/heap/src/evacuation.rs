@@ -26,7 +26,7 @@ const FORWARDED: u64 = 1;
 const _: () = assert!(FORWARDED & COLLECTOR_BITS as u64 == FORWARDED);
 
 /// Creates the collector, unless there is one, and moves the objects there. `record` is that of the calling mutator, which
-/// is in a native section. *GC point.*
+/// is in a native section. All objects of the cradle move.
 pub(crate) fn leave_cradle(heap: &Heap, record: RecordPointer) {
     // This takes most of the time, and the other mutators run on.
     collector::create(heap.threads, &heap.sizing);

@@ -1,8 +1,9 @@
 //! The syntax tree of one module. The parser makes it, and `lower` compiles it.
 //!
 //! Nodes live in arenas and name each other by index ([`entities`](crate::entities)); every node knows its span. An
-//! [`Ast`] has no node that stands for a mistake: there is none for a program with errors, or, for tools, one without the parts with errors ([`parse_partial`](crate::parse_partial)). The parser checks type annotations
-//! and drops them; parentheses only widen the span of their contents.
+//! [`Ast`] has no node that stands for a mistake: there is none for a program with errors, or, for tools, one without the
+//! parts with errors ([`parse_partial`](crate::parse_partial)). The parser checks type annotations and drops them;
+//! parentheses only widen the span of their contents.
 //!
 //! Code that walks the tree may recurse, with one exception. Source brackets nest at most
 //! [`MOST_NESTED`](crate::parser::MOST_NESTED) deep, and so does the tree, except that sends to sends (`a b c + d`) and

@@ -20,7 +20,7 @@
 //! | [`outline`] | the interfaces of the library's classes |
 //! | [`check`] | name resolution for people: mistakes in a program that compiles |
 //! | [`comments`] | comments between tokens, and the ones that document declarations |
-//! | [`format`] | the layout of programs |
+//! | [`format`](mod@format) | the layout of programs |
 //! | `spelling` | names that are close to a name, words of other languages |
 //! | [`dump`] | readable, stable text forms of tokens and trees |
 //!

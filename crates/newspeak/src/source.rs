@@ -16,12 +16,12 @@ pub const MAX_SOURCE_BYTES: usize = 64 << 20;
 /// A named text, with its lines.
 #[derive(Clone, Debug)]
 pub struct Source {
-    name: String,
-    text: String,
-    defects: Vec<Defect>,
-    line_starts: Vec<u32>,
+    name: Box<str>,
+    text: Box<str>,
+    defects: Box<[Defect]>,
+    line_starts: Box<[u32]>,
     /// How many characters begin before each stretch of [`STRETCH`] bytes: a line may be as long as the text.
-    characters: Vec<u32>,
+    characters: Box<[u32]>,
 }
 
 /// The number of bytes between two counts of characters.
@@ -78,6 +78,7 @@ impl Source {
             Some(before)
         });
         let characters = characters.collect();
+        let (name, text, defects) = (name.into(), text.into(), defects.into());
         Source { name, text, defects, line_starts, characters }
     }
 

@@ -208,7 +208,9 @@ pub fn named_in_codemap() -> Vec<Finding> {
     let named: Vec<&str> = text
         .split("crates/")
         .skip(1)
-        .filter_map(|rest| rest.split(|end: char| !end.is_alphanumeric() && end != '_').next())
+        .filter_map(|rest| {
+            rest.split(|end: char| !end.is_alphanumeric() && !"_-".contains(end)).next()
+        })
         .filter(|name| !name.is_empty())
         .collect();
     let missing = folders.iter().filter(|folder| !named.contains(&folder.as_str()));

@@ -243,7 +243,9 @@ impl Drop for Client {
         }
         self.request("shutdown", Value::Null);
         self.notify("exit", Value::Null);
-        self.server.take().map(|server| server.join().expect("the server ends well"));
+        if let Some(server) = self.server.take() {
+            server.join().expect("the server ends well");
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! The waiter in a queue of writers has the value to write, and the number of its alternative. The pair that the
 //! choice answers is where the strand waits for it, in `WAITS_FOR`: the strand that takes the value fills the pair
-//! ([`answer_of_writer`]).
+//! (`answer_of_writer`).
 //!
 //! Invariant: no channel is in a choice as both, so no strand meets itself.
 
