@@ -82,7 +82,24 @@ pub fn format_range(source: &Source, range: Span) -> Result<Option<Edit>, Format
     Ok((source.slice(span) != text).then(|| Edit { span, text: text.to_owned() }))
 }
 
+/// How often a layout may be laid out again.
+const MOST_PASSES: usize = 4;
+
+/// The pieces of the text, and its layout, which is that of itself: where the first pass has broken or joined lines, the
+/// next one may align others.
 fn laid_out(source: &Source) -> Result<(Pieces, Written), FormatError> {
+    let (pieces, mut written) = laid_out_once(source)?;
+    for _ in 0..MOST_PASSES {
+        let (_, again) = laid_out_once(&Source::new(source.name(), &*written.text))?;
+        if again.text == written.text {
+            break;
+        }
+        written = again;
+    }
+    Ok((pieces, written))
+}
+
+fn laid_out_once(source: &Source) -> Result<(Pieces, Written), FormatError> {
     let parsed = parse(source);
     let Some(ast) = parsed.ast else { return Err(FormatError::Mistakes(parsed.diagnostics)) };
     let pieces = Pieces::of(&ast, source);
