@@ -17,7 +17,7 @@ use squall_runtime::library::primitives::all;
 use common::{Program, start};
 
 /// Primitives that, when they work, end the program or the strand or stop it for long.
-const LEFT_OUT: [&str; 9] = [
+const LEFT_OUT: [&str; 11] = [
     "endWith:",
     "exit:",
     "reportUncaught:",
@@ -27,6 +27,8 @@ const LEFT_OUT: [&str; 9] = [
     "sleep:",
     "blockNativeThread:",
     "chooseOf:fairly:within:",
+    "chooseOf:writing:fairly:within:",
+    "exitHooks:",
 ];
 
 /// The arguments that each primitive is tried with.

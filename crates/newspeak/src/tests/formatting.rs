@@ -17,7 +17,9 @@ fn check_body(body: &str, expected: Expect) {
     let laid_out = format(&source(&format!("class T = ()(\nfoo = (\n{body}\n))")));
     let laid_out = laid_out.expect("it is a program");
     let inner = laid_out.strip_prefix("class T = ()(\n  foo = (\n").expect("the head is short");
-    expected.assert_eq(inner.strip_suffix("  )\n)\n").expect("method and class end"));
+    let inner = inner.strip_suffix("  )\n)\n").expect("method and class end");
+    let lines = inner.split_inclusive('\n').map(|line| line.strip_prefix("    ").unwrap_or(line));
+    expected.assert_eq(&lines.collect::<String>());
 }
 
 #[test]

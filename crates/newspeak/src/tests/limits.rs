@@ -121,14 +121,14 @@ fn too_many_variables() {
     check(
         &format!("large = ( | {} | ^ v1 )", variables(2001)),
         expect![[r#"
-        error[too-large]: `T>>large` is too large: it has more tha
-         --> test.ns:3:3
-          |
-        3 |   large = ( | v0 v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v12
-          |   ^^^^^
-          |
-          = help: split it into several methods
-    "#]],
+            error[too-large]: `T>>large` is too large: it has more tha
+             --> test.ns:3:3
+              |
+            3 |   large = ( | v0 v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v1
+              |   ^^^^^
+              |
+              = help: split it into several methods
+        "#]],
     );
     let text = format!("class T = ()( most = ( | {} | ^ v1 ) )", variables(2000));
     assert!(compile_source(&source(&text), &CompileOptions::default()).is_ok());
