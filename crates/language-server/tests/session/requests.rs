@@ -681,6 +681,7 @@ fn completion_knows_the_names_around() {
         "Dictio",
         expect![[r#"
         Dictionary (in `platform collections`)
+        DictionaryMixin (in `platform kernel`)
         DictionaryReadMixin (in `platform collections`)"#]],
     );
     completed("'a pen", expect![[""]]);
