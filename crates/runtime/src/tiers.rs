@@ -98,9 +98,7 @@ pub mod calls {
 
 /// Exceptions, returns from closures, `ensure:` blocks.
 pub mod unwind {
-    pub use crate::execution::unwind::{
-        ensure_ended, resume, return_from, return_from_home, return_value,
-    };
+    pub use crate::execution::unwind::{ensure_ended, resume, return_from, return_from_home};
 }
 
 /// Eventual sends.

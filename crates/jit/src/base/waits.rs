@@ -71,7 +71,6 @@ impl Emitter<'_> {
     }
 
     fn site_of_link(&self, instruction: &Instruction) -> &'static Site {
-        let function = self.function;
-        &function.sites[links::site_index(self.link(instruction)) as usize]
+        self.site(links::site_index(self.link(instruction)) as usize)
     }
 }

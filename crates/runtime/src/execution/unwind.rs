@@ -339,13 +339,6 @@ fn arrive(
     Outcome::Resume
 }
 
-/// Does the work of a return instruction in the activation in the state.
-pub fn return_value(thread: &mut Thread, value: Word) {
-    let frame = thread.activation().frame;
-    // SAFETY: it is an active frame.
-    unsafe { return_from(thread, frame, value) };
-}
-
 /// Does the work of a return instruction in the activation with this frame.
 ///
 /// # Safety
