@@ -1,4 +1,5 @@
-//! Squall's bytecode: one register machine for every source language.
+//! Squall's bytecode: one register machine for every source language. Compilers make modules of it, the command line
+//! converts and verifies them, and the runtime and its tiers execute them.
 //!
 //! The crate knows no heap and does no input or output: one can build, assemble,
 //! disassemble and verify modules without a virtual machine.

@@ -1,4 +1,5 @@
-//! Functions: assembles their declarations and their code.
+//! Functions: assembles their declarations and their code. `module.rs` calls this module for each item that is a
+//! function.
 //!
 //! The code is laid out while it is read, since the mnemonic determines an instruction's length.
 //! Operands that name labels are filled in at the end.

@@ -1,4 +1,4 @@
-//! The formatter of the text form, behind `squall format`.
+//! The formatter of the text form. `squall format`, the language server and the fuzz targets call it.
 //!
 //! Each line keeps its meaning: its tokens are those that the assembler reads, in the same spelling, and comments stay
 //! in their places. Only white space changes.

@@ -1,4 +1,4 @@
-//! The lexer: cuts a text into tokens for the assembler and the formatter.
+//! The lexer: cuts a text into tokens. The assembler and the formatter call it.
 
 use super::diagnostic::{Diagnostic, Diagnostics, Span};
 

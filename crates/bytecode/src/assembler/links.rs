@@ -1,4 +1,5 @@
-//! The links of a module to others: assembles its name, its imports and its exports.
+//! The links of a module to others: assembles its name, its imports and its exports. `module.rs` calls these functions,
+//! for each item of these kinds.
 
 use super::diagnostic::Diagnostics;
 use super::lexer::TokenKind;

@@ -1,4 +1,5 @@
-//! The items of a module: finds them, numbers them, and assembles all but the functions.
+//! The items of a module: finds them, numbers them, and assembles all but the functions. The assembler (`mod.rs`) calls
+//! it for each text.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,5 @@
-//! The places of a module's parts in the text that it was assembled from.
+//! The places of a module's parts in the text that it was assembled from. The assembler makes these tables, and
+//! `squall::compiler` finds the places of errors in them.
 //!
 //! The verifier and the linker know a module, not its text. Their errors name a part of it ([`Place`]); these tables
 //! give the place and the name of that part in the text.

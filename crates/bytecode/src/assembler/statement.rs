@@ -1,4 +1,5 @@
-//! One statement: the tokens of a line, read from left to right.
+//! One statement: the tokens of a line, read from left to right. All files of the assembler that know the grammar read
+//! their operands from it.
 
 use super::diagnostic::{Diagnostic, Span};
 use super::lexer::{Token, TokenKind};

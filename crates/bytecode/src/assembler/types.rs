@@ -1,4 +1,5 @@
-//! Types: assembles their declarations, and types that are written in place.
+//! Types: assembles their declarations, and types that are written in place. The other files of the assembler call
+//! these functions wherever the grammar has a type.
 //!
 //! A type in place is the first row of the type table that is equal to it, or a new one at the
 //! table's end; so is a type that is declared with a symbolic name. A type that is declared by its

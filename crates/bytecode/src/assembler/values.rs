@@ -1,4 +1,5 @@
-//! Constants and sites: assembles their declarations, and those that are written in place.
+//! Constants and sites: assembles their declarations, and those that are written in place. `module.rs` and `body.rs`
+//! call these functions.
 
 use num_bigint::BigInt;
 

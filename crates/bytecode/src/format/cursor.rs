@@ -1,4 +1,5 @@
-//! Reads numbers from a part of a module file, and tracks the position for errors.
+//! Reads numbers from a part of a module file, and tracks the position for errors. The reader reads all parts of a file
+//! through it.
 
 use super::error::{Entity, FormatError, FormatErrorKind, Section};
 

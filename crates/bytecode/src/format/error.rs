@@ -1,4 +1,5 @@
-//! The reasons why bytes are no module, or why a module has no binary form.
+//! The reasons why bytes are no module, or why a module has no binary form. The reader and the writer answer them, and
+//! callers of the format show them.
 
 use std::fmt;
 

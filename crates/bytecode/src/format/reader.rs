@@ -1,4 +1,5 @@
-//! Reads the binary form, all at once or entry by entry; mirrors the writer.
+//! Reads the binary form, all at once or entry by entry; mirrors the writer. The function `decode` reads whole modules
+//! with it, and the runtime's module texts (`model/text.rs`) read single entries.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Writes the binary form; the reader mirrors it function by function.
+//! Writes the binary form; the reader mirrors it function by function. `squall asm`, the build and the tests call
+//! [`encode`].
 
 use num_bigint::BigInt;
 

@@ -1,5 +1,5 @@
-//! Functions whose code consists of random instructions with targets on instructions, in frames
-//! of a few registers: small enough to explore every path through them.
+//! Functions whose code consists of random instructions with targets on instructions, in frames of a few registers:
+//! small enough to explore every path through them. The tests of the flow analyses call it.
 
 use super::Entropy;
 use crate::entities::{Register, StringId};

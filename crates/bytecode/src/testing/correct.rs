@@ -1,5 +1,5 @@
-//! Random functions that the verifier accepts, as a compiler would make them: structured control
-//! flow, calls in windows, regions, home markers.
+//! Random functions that the verifier accepts, as a compiler would make them: structured control flow, calls in
+//! windows, regions, home markers. The verifier's tests run them.
 //!
 //! The generator knows which registers are initialised. Where paths meet again, it continues with the registers that
 //! are initialised on both. Loops and regions fix a *floor*: below it no register is lost inside, so the registers

@@ -1,4 +1,5 @@
-//! The example modules, which are also the seeds of the fuzz targets.
+//! The example modules, for the tests of this crate. A test compares them with the seeds of the fuzz targets, which are
+//! made of the same texts.
 
 use crate::assembler::assemble;
 use crate::format::encode;

@@ -1,4 +1,5 @@
-//! Properties 3 to 5, and 1 as far as it concerns class definitions.
+//! Checks the properties 3 to 5, and 1 as far as it concerns class definitions. `mod.rs` calls this module for each
+//! verified module.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! Properties 13 to 22: each instruction alone.
+//! Checks the properties 13 to 22: each instruction alone. `function.rs` calls this module for the code of each
+//! function.
 
 use super::Facts;
 use super::report::{Place, Report};

@@ -1,5 +1,5 @@
-//! Properties 23, 24 and 38: they hold on every path through the code. `function.rs` calls this module last, for functions
-//! that have all other properties.
+//! Checks the properties 23, 24 and 38: they hold on every path through the code. `function.rs` calls this module for
+//! functions that have the properties of their shape and of each instruction.
 
 use super::report::{Place, Report};
 use crate::decode::Instruction;

@@ -1,4 +1,5 @@
-//! Properties 6 to 12: the shape of a function and the tables its code refers to.
+//! Checks the properties 6 to 12: the shape of a function, and the tables that its code refers to. `mod.rs` calls this
+//! module for each function.
 
 use super::report::{Place, Report};
 use super::{Facts, code, flow, processes};

@@ -1,4 +1,4 @@
-//! Properties 29 to 31: the imports and exports of a module.
+//! Checks the properties 29 to 31: the imports and exports of a module. `mod.rs` calls this module.
 
 use std::collections::HashSet;
 

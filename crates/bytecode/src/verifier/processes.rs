@@ -1,4 +1,4 @@
-//! Properties 32 to 37: forks, rendezvous and choices.
+//! Checks the properties 32 to 37: forks, rendezvous and choices. `function.rs` calls this module.
 
 use super::report::{Place, Report, VerifyError};
 use crate::decode::{Instruction, instructions};

@@ -1,5 +1,5 @@
 //! The rules for tuples, lists, maps and function values beyond the instruction table: the relations between the types
-//! of their registers.
+//! of their registers. `code.rs` applies them to each typed instruction.
 
 use super::code::{Check, CodeChecker};
 use crate::decode::Instruction;

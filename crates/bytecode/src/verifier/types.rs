@@ -1,4 +1,4 @@
-//! Properties 25 to 28: the type table.
+//! Checks the properties 25 to 28: the type table. `mod.rs` calls this module first.
 
 use std::collections::HashMap;
 
