@@ -1,4 +1,5 @@
-//! Values: functions that make numbers, texts and lists for guest code, and read them.
+//! Values: functions that make numbers, texts and lists for guest code, and read them. Embedders in C make and read
+//! values with these functions, as arguments and results of calls.
 
 use std::ffi::c_char;
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! The compiler of the optimising tier: bytecode and its feedback in, machine code out.
+//! The compiler of the optimising tier: bytecode and its feedback in, machine code out. The crate `squall-jit` calls
+//! [`compile`] for functions and loops that are hot.
 //!
 //! The crate knows no heap and no runtime, and has no `unsafe`: one can compile, print and test code without a virtual
 //! machine. The tier that installs the code describes functions, feedback and addresses through

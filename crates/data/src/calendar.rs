@@ -1,6 +1,6 @@
-//! Calendars and clocks: instants in time zones, civil dates, durations. Instants and durations are numbers of
-//! nanoseconds; an instant counts from the start of 1970. The rules of the zones are part of the program, so that its
-//! answers do not depend on the machine that it runs on.
+//! Calendars and clocks: instants in time zones, civil dates, durations. The primitives of `lib/Time.ns` call this
+//! module. Instants and durations are numbers of nanoseconds; an instant counts from the start of 1970. The rules of
+//! the zones are part of the program, so that its answers do not depend on the machine that it runs on.
 
 use std::sync::OnceLock;
 

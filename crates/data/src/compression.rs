@@ -1,4 +1,5 @@
-//! Compressed bytes, in [pieces](crate::pace). Reading has a limit, because few bytes can stand for very many.
+//! Compressed bytes, in [pieces](crate::pace). The primitives of `lib/Compression.ns` call this module. Reading has a
+//! limit, because few bytes can stand for very many.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,5 @@
-//! Digests of bytes, and digests with a key, in [pieces](crate::pace).
+//! Digests of bytes, and digests with a key, in [pieces](crate::pace). The primitives of `lib/Digests.ns` call this
+//! module.
 
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};

@@ -1,4 +1,5 @@
-//! Bytes as text: base64, base32 and hexadecimal digits, in [pieces](crate::pace).
+//! Bytes as text: base64, base32 and hexadecimal digits, in [pieces](crate::pace). The primitives of `lib/Encodings.ns`
+//! call this module.
 
 use data_encoding::{BASE32, BASE64, BASE64URL_NOPAD, Encoding, HEXLOWER, HEXLOWER_PERMISSIVE};
 

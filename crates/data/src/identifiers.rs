@@ -1,4 +1,5 @@
-//! UUIDs (RFC 9562).
+//! UUIDs (RFC 9562): makes random ones and those that begin with the time, and reads their text. The primitives of
+//! `lib/Uuids.ns` call this module.
 
 use uuid::{Builder, Uuid};
 

@@ -1,4 +1,5 @@
-//! Large integers in pieces: products, quotients, and decimal text.
+//! Large integers in pieces: products, quotients, and decimal text. The primitives for integers of `lib/Kernel.ns` call
+//! this module.
 //!
 //! Two operands of at most [`SMALL`] products of digits are left to the library for integers. Larger ones are split in
 //! halves, by Karatsuba's method for products, and by the recursive division of Brent and Zimmermann (*Modern Computer

@@ -1,5 +1,6 @@
-//! JSON (RFC 8259), read without recursion: the parts of a text go to a [`Builder`], and open lists and objects are on
-//! a stack of this file. So the depth is limited by [`DEEPEST`] and not by the native stack.
+//! JSON (RFC 8259), read without recursion, and the quotes of its strings. The primitives of `lib/Json.ns` call this
+//! module. The parts of a text go to a [`Builder`], and open lists and objects are on a stack of this file. So the
+//! depth is limited by [`DEEPEST`] and not by the native stack.
 //!
 //! Integers are exact; they have at most 4,300 digits, by a rule of the library that finds them. Other numbers are the
 //! nearest doubles.

@@ -1,4 +1,4 @@
-//! Addresses of the web, by the URL standard.
+//! Addresses of the web, by the URL standard. The primitives of `lib/Urls.ns` call this module.
 
 use url::Url;
 

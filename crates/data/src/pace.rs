@@ -1,4 +1,5 @@
-//! Work in pieces: a computation that may take long stops after each piece, so that its caller can do other things.
+//! Work in pieces: a computation that may take long stops after each piece, so that its caller can do other things. The
+//! other modules of the crate compute in this way, and the runtime's `library::work` takes the steps.
 //!
 //! Such a computation is a future that nothing wakes. It tells [`spend`] how much work it has done or is about to do. When
 //! a piece is used up, `spend` stops the computation there, and [`Pieces::step`] returns; the next step goes on. If the

@@ -1,5 +1,5 @@
-//! Regular expressions: matching takes time in proportion to the pattern's size times the text's. Places are numbers of
-//! code points, from 0.
+//! Regular expressions: matching takes time in proportion to the pattern's size times the text's. The primitives of
+//! `lib/Regex.ns` call this module. Places are numbers of code points, from 0.
 //!
 //! Each search for a match is one [piece](crate::pace) of work, which does not stop in between.
 //!

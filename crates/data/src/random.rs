@@ -1,5 +1,6 @@
-//! Random numbers: a sequence that a seed determines (ChaCha with 12 rounds, whose numbers cannot be foretold without the
-//! seed), and bytes of the operating system.
+//! Random numbers: a sequence that a seed determines (ChaCha with 12 rounds, whose numbers cannot be foretold without
+//! the seed), and bytes of the operating system. The primitives of `lib/Random.ns` call this module, and the runtime
+//! draws the key of its hash codes here.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};

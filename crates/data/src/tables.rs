@@ -1,4 +1,4 @@
-//! CSV (RFC 4180), in [pieces](crate::pace).
+//! CSV (RFC 4180): reads and writes tables, in [pieces](crate::pace). The primitives of `lib/Csv.ns` call this module.
 
 use std::ops::Range;
 

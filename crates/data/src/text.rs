@@ -1,5 +1,5 @@
-//! Text: case, replacement, lines, normal forms, and characters as users see them. All of it is done in
-//! [pieces](crate::pace).
+//! Text: case, replacement, lines, normal forms, and characters as users see them. The primitives for text, of
+//! `lib/Kernel.ns` and `lib/Text.ns`, call this module. All of it is done in [pieces](crate::pace).
 
 use std::ops::Range;
 

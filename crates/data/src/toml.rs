@@ -1,4 +1,4 @@
-//! TOML: read as a tree, and written from the text of a JSON object.
+//! TOML: read as a tree, and written from the text of a JSON object. The primitives of `lib/Toml.ns` call this module.
 
 use crate::Problem;
 

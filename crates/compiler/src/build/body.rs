@@ -1,4 +1,5 @@
-//! One activation while it is built: its basic blocks, the values of its registers, and its states.
+//! One activation while it is built: its basic blocks, the values of its registers, and its states. `mod.rs` makes one
+//! for the function itself, and `inlining` one for each call that is inlined.
 //!
 //! Blocks are built in reverse post order, so that all predecessors but loops come before. Where paths meet, the
 //! block has a parameter for each live register; `simplify` drops those that turn out not to differ.

@@ -1,4 +1,5 @@
-//! One bytecode at a time: the dispatch, values, branches, loops and returns.
+//! One bytecode at a time: the dispatch, values, branches, loops and returns. `body` calls `step` for each bytecode of
+//! a block.
 
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};

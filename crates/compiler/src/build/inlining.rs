@@ -1,4 +1,5 @@
-//! The decision to inline a function, and the inlined activation.
+//! The decision to inline a function, and the inlined activation. `sends` asks here for each call whose callee is
+//! known.
 //!
 //! An inlined activation's registers lie where its own frame would: at the window of the call. Its states are within the
 //! caller's state in the call.

@@ -1,4 +1,4 @@
-//! Primitives that are operations of the representation, by name.
+//! Primitives that are operations of the representation, by name. `sends` looks primitives and operators up here.
 //!
 //! Numbers: small integers and immediate doubles are computed here, as the interpreter does without a send; all other
 //! operands and results leave the unit. A site whose feedback shows such operands sends.

@@ -1,4 +1,4 @@
-//! Closures, contexts, slots and array literals.
+//! Closures, contexts, slots and array literals. `control` calls this module for their bytecodes.
 
 use squall_bytecode::entities::{FunctionId, Register};
 use squall_bytecode::instructions::Field;

@@ -1,5 +1,6 @@
-//! Messages and calls: the feedback of a site decides. One layout becomes a guard and the action; several become
-//! branches; a site that has seen nothing leaves the unit, and one that has seen too much sends through the runtime.
+//! Messages and calls: the feedback of a site decides. `control` calls this module for each send. One layout becomes a
+//! guard and the action; several become branches; a site that has seen nothing leaves the unit, and one that has seen
+//! too much sends through the runtime.
 
 use squall_bytecode::entities::{FunctionId, Register};
 use squall_bytecode::instructions::{Field, Opcode};

@@ -1,4 +1,5 @@
-//! Typed registers: raw operations without guards. What has no operation here is left to the helper.
+//! Typed registers: raw operations without guards. `control` calls this module for the bytecodes that it has no case
+//! for, and leaves those without an operation here to the runtime's helper.
 
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::types::RegisterType;

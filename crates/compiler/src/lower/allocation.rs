@@ -1,5 +1,5 @@
-//! New objects: machine code takes the memory from the thread's window, as the heap does. If the window is too small, the
-//! runtime executes the instruction.
+//! New objects: machine code takes the memory from the thread's window, as the heap does. `function` calls this module
+//! for each operation that allocates. If the window is too small, the runtime executes the instruction.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;

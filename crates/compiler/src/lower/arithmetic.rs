@@ -1,4 +1,4 @@
-//! Constants, conversions, and arithmetic that does not leave the unit.
+//! Constants, conversions, and arithmetic that does not leave the unit. `function` calls this module for all pure operations.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::types::{F64, I8, I16, I32, I64};

@@ -1,4 +1,5 @@
-//! Branches. A test of a word's layout that only a branch asks for has no value: it becomes the branches themselves.
+//! Branches at the ends of blocks. `function` calls this module for each of them. A test of a word's layout that only a
+//! branch asks for has no value: it becomes the branches themselves.
 //!
 //! Of a branch's two targets, the first one is that which leaves a loop or the unit. Cranelift follows the other one first,
 //! and moves nothing out of a loop any more once it has seen a block outside of it

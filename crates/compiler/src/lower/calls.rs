@@ -1,5 +1,5 @@
-//! Calls of functions and of the runtime's helpers. `residence` has stored what the frame must hold; what is left is the
-//! site and the call itself.
+//! Calls of functions and of the runtime's helpers. `function` calls this module for each operation that is a call.
+//! `residence` has stored what the frame must hold; what is left is the site and the call itself.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};

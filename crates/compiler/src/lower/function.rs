@@ -1,4 +1,5 @@
-//! The frame of the lowering: blocks, values, ends and exits.
+//! The frame of the lowering: blocks, values, ends and exits. `mod.rs` runs it once for a unit, and it calls the other
+//! modules for the operations.
 
 use std::collections::{HashMap, HashSet};
 

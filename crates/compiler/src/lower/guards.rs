@@ -1,4 +1,4 @@
-//! Guards, and the tests of layouts.
+//! Guards, and the tests of layouts. `function` calls this module for all operations that may leave the unit.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};

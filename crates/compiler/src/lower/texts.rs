@@ -1,5 +1,6 @@
-//! Strings and symbols: comparison, length, and access to characters. Most texts have a byte for each character; those
-//! that are compared mostly differ in length or in the first byte. The rest is left to the leaves of primitives.
+//! Strings and symbols: comparison, length, and access to characters. `arithmetic` and `guards` call this module for
+//! their operations on texts. Most texts have a byte for each character; those that are compared mostly differ in
+//! length or in the first byte. The rest is left to the leaves of primitives.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};

@@ -1,4 +1,5 @@
-//! Doubles that only exits need as words are boxed there, if they need a box. It is the last pass before `residence`.
+//! Doubles that only exits need as words are boxed there, if they need a box. [`crate::optimise`] runs this pass last
+//! before `residence`.
 //!
 //! The builder guards each result, so that its word is immediate. But most results are operands of the next operation,
 //! and only states have their words. Such a word becomes a `box_double`, which costs nothing unless the unit is left.

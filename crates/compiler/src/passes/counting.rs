@@ -1,6 +1,6 @@
-//! Which loops end whatever other strands do, and which of their loads another strand may want to be seen. `loops` moves
-//! loads of what other strands may write out of counted loops alone, and not those that decide about the end: a loop
-//! that waits for another strand's store must see it.
+//! Which loops end whatever other strands do, and which of their loads another strand may want to be seen. The pass
+//! `loops` asks this module: it moves loads of what other strands may write out of counted loops alone, and not those
+//! that decide about the end. A loop that waits for another strand's store must see it.
 //!
 //! A loop is counted if each turn compares a counter with a limit, and the loop ends if the comparison fails. The
 //! counter is a parameter of the loop's head, which each turn moves towards the limit by at least one; the limit is the

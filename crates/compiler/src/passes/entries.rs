@@ -1,4 +1,5 @@
 //! Tests at the entry of a loop what the loop tests of a variable in each turn, if what it brings back passes the test.
+//! [`crate::optimise`] runs this pass after `gvn`.
 //!
 //! A variable that walks along a list is anything at first, and then what the slot of a list's node holds
 //! (`assume_kept`). The loop compares its layout in each turn, for it meets both. With the comparison before the loop, the

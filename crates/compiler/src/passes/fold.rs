@@ -1,5 +1,5 @@
-//! What an operation is equal to, if that is simpler: constants are computed, conversions there and back vanish, and
-//! guards that hold fall away. The builder asks before it makes an instruction, and `simplify` asks again.
+//! What an operation is equal to, if that is simpler. The builder asks before it makes an instruction, and `simplify`
+//! asks again. Constants are computed, conversions there and back vanish, and guards that hold fall away.
 //!
 //! A folded operation gives the same result for all values that its arguments' types allow, and has no effect that the
 //! operation does not have.

@@ -1,5 +1,6 @@
 //! Global value numbering: an operation that has been done before, on all paths, is not done again, and a word that was
-//! stored or loaded is not loaded again.
+//! stored or loaded is not loaded again. [`crate::optimise`] runs this pass three times, because other passes make
+//! operations equal.
 //!
 //! The table of known operations follows the tree of dominators. Pure operations and guards are in it. A refinement also
 //! stands for its word from then on, in the blocks that it dominates, so that later guards on the same word see what is

@@ -1,4 +1,5 @@
-//! Moves what does not change out of loops. Guards above all: a receiver's layout is tested once before the loop.
+//! Moves what does not change out of loops, guards above all: a receiver's layout is tested once before the loop.
+//! [`crate::optimise`] runs this pass after `gvn`.
 //!
 //! An instruction is moved to the block that enters the loop if its arguments are defined outside of it and each turn
 //! executes it. A moved guard leaves in the state there: before the loop, where the lower tier goes on. A load is moved if

@@ -1,5 +1,5 @@
-//! What comparisons show of integers: where `k <= n` is known to hold, `k` is at most the greatest `n`. So sums need no
-//! test for overflow, and indices that were in bounds stay small.
+//! What comparisons show of integers: where `k <= n` is known to hold, `k` is at most the greatest `n`, so sums need no
+//! test for overflow, and indices that were in bounds stay small. [`crate::optimise`] runs this pass after `loops`.
 //!
 //! A comparison decides a branch or is the condition of a guard. In the blocks behind it that it dominates, and behind
 //! the guard, uses of an operand become uses of an `assume_within`, whose type has the narrower range. States keep the

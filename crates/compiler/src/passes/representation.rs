@@ -1,6 +1,6 @@
 //! Chooses raw representations for parameters: a loop's counter that is tagged at the end of each turn and untagged at
-//! its beginning is a raw integer all the time. The passes before leave conversions everywhere; the ones that face each
-//! other fold away once the parameters between them are raw.
+//! its beginning is a raw integer all the time. [`crate::optimise`] runs this pass after `entries`. The passes before
+//! leave conversions everywhere; the ones that face each other fold away once the parameters between them are raw.
 //!
 //! A word parameter becomes raw if its type allows that and some code takes it untagged. Its arguments are untagged
 //! where the jumps are, which costs nothing for those that were tagged before. States keep words: the tagging is done

@@ -1,5 +1,5 @@
-//! Decides what lies in the frame: which registers are stored before a call, which values are loaded again after it, and
-//! what an exit stores. It is the last pass; the lowering reads its result.
+//! Decides what lies in the frame: which registers are stored before a call, which values are loaded again after it,
+//! and what an exit stores. [`crate::optimise`] runs this pass last, and the lowering reads its result.
 //!
 //! # What is stored
 //!

@@ -1,5 +1,6 @@
-//! Makes a unit smaller without moving anything: folds operations, decides branches, merges blocks, and drops parameters
-//! and instructions that nothing needs. It runs after the builder and after each pass that makes new chances.
+//! Makes a unit smaller without moving anything: folds operations, decides branches, merges blocks, and drops
+//! parameters and instructions that nothing needs. [`crate::optimise`] runs this pass after the builder and after each
+//! pass that makes new chances.
 
 use std::collections::HashMap;
 
