@@ -1,4 +1,4 @@
-//! The command line, as clap reads it; `commands` executes it.
+//! The command line, as clap reads it. `main` parses it, and `commands` executes it.
 //!
 //! The options that choose how a machine runs are the same for all commands that run one ([`MachineArguments`]).
 //! Authority comes from the command line only; other options can also be set by environment variables.

@@ -1,4 +1,4 @@
-//! The command `squall`: runs, checks, tests and disassembles programs.
+//! The command `squall`: runs, checks, tests and disassembles programs. Users, editors and scripts run it.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Addresses in the process, as the other modules and the runtime pass them to C and back.
+//! Addresses in the process. The other modules and the runtime pass them to C and back.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Generated programs in Newspeak, for the tiers: all of them must print the same.
+//! Generated programs in Newspeak: all tiers must print the same for them. The integration tests of the tiers run them,
+//! and the tests of the layout format them.
 //!
 //! A program has three classes with the same selectors, two of them related. Their methods compute with small, large and
 //! floating numbers, in variables, slots and array elements; in loops of all kinds, and in closures that are evaluated

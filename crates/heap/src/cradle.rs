@@ -1,4 +1,5 @@
-//! The cradle: the memory of the first objects, before there is a collector.
+//! The cradle: the memory of the first objects, before there is a collector. The heap makes it, and mutators take their
+//! memory from it until it is used up.
 //!
 //! To create the collector takes some milliseconds and megabytes, more than most short programs need for all of their
 //! objects. So the heap begins with a plain piece of memory, and has neither a collector nor collections. Mutators take

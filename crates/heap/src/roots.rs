@@ -1,4 +1,5 @@
-//! The collector's questions to the runtime: where the roots are, and how to stop the mutators.
+//! The collector's questions to the runtime: where the roots are, and how to stop the mutators. The runtime implements
+//! [`RootSource`], and the collector calls it.
 //!
 //! A collection runs these steps, on the collector's threads:
 //!

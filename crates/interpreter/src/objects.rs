@@ -1,5 +1,5 @@
-//! Objects: the handlers for closures, contexts, classes, instances and arrays. Each handler leaves the work to the
-//! runtime and only moves operands and results.
+//! Objects: the handlers for closures, contexts, classes, instances and arrays. The dispatch loop calls them. Each
+//! handler leaves the work to the runtime and only moves operands and results.
 
 use squall_bytecode::entities::{ClassId, FunctionId};
 use squall_heap::{Format, Word};

@@ -1,5 +1,5 @@
-//! The description of a function's machine code: the way from a bytecode instruction to an address. The runtime keeps its
-//! address in the function's cell.
+//! The description of a function's machine code: the way from a bytecode instruction to an address. `compiler` makes
+//! it, and helpers and `resume` look addresses up in it. The runtime keeps its address in the function's cell.
 
 pub mod units;
 

@@ -1,4 +1,5 @@
 //! The pieces of machine code that all functions share: the way in from Rust, the ways out, and the calls of helpers.
+//! `compiler` makes them once; base code, optimised code and `run` enter and leave machine code through them.
 //!
 //! # Registers
 //!

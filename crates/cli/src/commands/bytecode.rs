@@ -1,4 +1,5 @@
-//! `squall asm`, `disasm` and `verify`: bytecode in its binary and its text form.
+//! `squall asm`, `disasm` and `verify`: bytecode in its binary and its text form. `commands` calls a function for each
+//! of these commands.
 
 use std::path::{Path, PathBuf};
 

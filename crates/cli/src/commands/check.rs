@@ -1,4 +1,5 @@
-//! `squall check`: compiles files without running them.
+//! `squall check`: compiles files without running them. `commands` calls this module, and so does `squall run` to show
+//! the stages of a compilation.
 
 use std::io::{IsTerminal, stderr};
 

@@ -1,4 +1,4 @@
-//! `squall eval`: evaluates an expression.
+//! `squall eval`: evaluates an expression. `commands` calls this module.
 
 use squall::compiler::CompileProblem;
 use squall::session::{Evaluation, Session};

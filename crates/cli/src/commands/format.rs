@@ -1,4 +1,4 @@
-//! `squall format`: lays out programs in Newspeak and in the text form of bytecode.
+//! `squall format`: lays out programs in Newspeak and in the text form of bytecode. `commands` calls this module.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `squall lsp`: the language server, on the standard input and output. Editors start it.
+//! `squall lsp`: the language server, on the standard input and output. `commands` calls this module, and editors start
+//! the command.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `squall repl`: evaluates typed input.
+//! `squall repl`: evaluates typed input. `commands` calls this module.
 //!
 //! On a terminal there are history, editing, completion of selectors and inputs of several lines. Otherwise the lines
 //! of the standard input are read without changes.

@@ -1,4 +1,4 @@
-//! `squall run`: runs a program.
+//! `squall run`: runs a program. `commands` calls this module.
 
 use squall::compiler::{
     CompileProblem, FileKind, RunnableModule, module_with_includes, warnings_before_run,

@@ -1,4 +1,5 @@
-//! `squall test --schedules`: runs the same tests under many seeds, to find a schedule under which they fail.
+//! `squall test --schedules`: runs the same tests under many seeds, to find a schedule under which they fail. The
+//! module `test` calls it if the option is given.
 //!
 //! A process has one machine, and a machine one seed, so each seed is a process: this command with `--seed` in place of
 //! `--schedules`. As many processes run at once as there are cores. Seeds are taken in ascending order without gaps, so

@@ -1,4 +1,4 @@
-//! `squall test`: runs the tests in files.
+//! `squall test`: runs the tests in files. `commands` calls this module.
 //!
 //! For people: a line per module, a line per test that did not pass, a summary. For programs
 //! (`--json`), one object per line:

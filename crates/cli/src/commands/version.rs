@@ -1,4 +1,4 @@
-//! `squall version`: the version of Squall and of its formats.
+//! `squall version`: the version of Squall and of its formats. `commands` calls this module.
 
 use serde_json::json;
 use squall_bytecode::format;

@@ -1,4 +1,5 @@
-//! Constants, conversions, and arithmetic that does not leave the unit. `function` calls this module for all pure operations.
+//! Constants, conversions, and arithmetic that does not leave the unit. `function` calls this module for all pure
+//! operations.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::types::{F64, I8, I16, I32, I64};

@@ -1,4 +1,5 @@
-//! Slots, elements, the write barrier, and the frame. `function` calls this module for all operations that read or write memory.
+//! Slots, elements, the write barrier, and the frame. `function` calls this module for all operations that read or
+//! write memory.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};

@@ -1,4 +1,5 @@
-//! The plan of a call: the places of its arguments, computed once for a function and used by each call.
+//! The plan of a call: the places of its arguments. `call` computes a plan once for a function, and each call of the
+//! function uses it.
 //!
 //! A call has an *area* of words, in which each argument has its *place*. For a call through registers, the area is
 //! loaded into them:

@@ -1,4 +1,5 @@
-//! Calls without libffi, for functions whose arguments and result all travel in registers.
+//! Calls without libffi, for functions whose arguments and result all travel in registers. `call` and `call/light` call
+//! functions in this way where they can.
 //!
 //! On x86-64 (System V) and AArch64, integers and addresses are numbered apart from floating-point numbers: the third
 //! integer is in the third integer register, independently of the numbers between. A callee reads the registers that it

@@ -1,4 +1,5 @@
-//! The memory of a call, usually on the native stack of the callout.
+//! The memory of a call, usually on the native stack of the callout. The runtime's callouts make one for each call that
+//! is not light, and `call` puts the arguments into it.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::mem::MaybeUninit;

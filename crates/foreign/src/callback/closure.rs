@@ -1,4 +1,5 @@
-//! The machinery of callbacks: libffi's closures, and the entries that they point to.
+//! The machinery of callbacks: libffi's closures, and the entries that they point to. `callback` makes a closure for
+//! each callback.
 //!
 //! ```text
 //!   C ──▶ trampoline ──▶ ffi_closure ──▶ enter(…, entry)          the closure belongs to libffi,

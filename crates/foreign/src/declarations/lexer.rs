@@ -1,4 +1,4 @@
-//! The lexer: makes tokens of a text for the parser.
+//! The lexer: makes tokens of a declaration text. The parser calls it.
 //!
 //! Preprocessor directives are refused with a message: the texts are small headers, written or cut out by hand.
 

@@ -1,4 +1,5 @@
-//! Types in C's own notation, for messages and for guests.
+//! Types in C's own notation, for messages and for guests. The `Display` of types and signatures, and messages about
+//! calls, write types in this way.
 //!
 //! C writes a type around the name that has it, inside out: `int (*f)(char)` is a pointer to a function.
 //! [`declaration`] writes it in the same way, from the outermost level to the innermost.

@@ -1,4 +1,5 @@
-//! C's arithmetic types, and their representations on the machine.
+//! C's arithmetic types, and their representations on the machine. Declarations name the scalars, and calls, callbacks
+//! and memory convert values by their primitives.
 //!
 //! A [`Scalar`] is a declared type; a [`Primitive`] is the way in which its bits are passed and stored on this
 //! platform. Several scalars share one primitive: `long` and `long long` are both [`Primitive::I64`] on most platforms.

@@ -1,4 +1,5 @@
-//! Statements, expressions and closures of generated programs. A depth of 0 gives the simplest.
+//! Statements, expressions and closures of generated programs. `guests` calls this module for the bodies of methods. A
+//! depth of 0 gives the simplest.
 
 use super::{METHODS, Scope, Writer};
 

@@ -1,4 +1,5 @@
-//! Inserts and removes instructions in the code of a function. Jumps, regions and lines follow.
+//! Inserts and removes instructions in the code of a function. `mutation` calls this module for some of its damages.
+//! Jumps, regions and lines follow.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Damages the table of types, imports and exports.
+//! Damages the table of types, imports and exports. `mutation` calls it for some of its damages.
 
 use squall_bytecode::entities::{FunctionId, StringId, TypeId};
 use squall_bytecode::module::{Export, Import, Module};

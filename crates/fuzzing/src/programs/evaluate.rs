@@ -1,4 +1,5 @@
-//! Evaluates programs in the simplest possible way. The machine must agree with the result.
+//! Evaluates programs in the simplest possible way. The fuzz target `programs` and a test compare the machine's answers
+//! with the result.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Makes programs from choices.
+//! Makes programs from choices. The fuzz target `programs` and the tests of this crate call it.
 
 use super::values::{float_bits, normalize};
 use super::{

@@ -1,5 +1,5 @@
 //! Writes programs as assembly: a module of several programs, each exported, and optionally a class whose `main:`
-//! prints their answers.
+//! prints their answers. The fuzz target `programs` and the tests of this crate run these modules.
 
 mod work;
 

@@ -1,4 +1,4 @@
-//! Types of programs, and values of them.
+//! Types of programs, and values of them. The other files of `programs` make, evaluate and write them.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! MMTk's questions about an object's memory: its size, its metadata, and how to copy it.
+//! The object model: MMTk asks here for the size of an object, for the places of its metadata, and how to copy it.
 //!
 //! The two lowest bits of the header are MMTk's forwarding bits, and the whole header becomes the
 //! forwarding pointer of a moved object. Mark bits, and the bits of the write barrier, lie in side

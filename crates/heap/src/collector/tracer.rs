@@ -1,4 +1,5 @@
-//! MMTk's answers to a [`Tracer`](crate::Tracer).
+//! MMTk's tracer in the form of a [`Tracer`](crate::Tracer). `scanning` makes one, with which the weak parts of the
+//! heap and of the runtime ask MMTk whether objects are live.
 
 use super::{object, reference};
 use crate::representation::Object;

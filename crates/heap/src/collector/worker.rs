@@ -1,4 +1,5 @@
-//! The collector's threads, and how they trace long thin graphs.
+//! The collector's threads, and how they trace long thin graphs. `collection` starts the threads, and `scanning` traces
+//! objects through the functions here.
 //!
 //! MMTk traces in packets: it hands over the objects of a packet one by one, and makes packets of the objects that they
 //! reach. For a linked list, that is one packet per object, at half a microsecond each; a list of a million objects

@@ -1,4 +1,5 @@
-//! How guest values are represented: as words, and as objects in memory behind them.
+//! How guest values are represented: as words, and as objects in memory behind them. The other modules of this crate,
+//! the runtime and the tiers read and write guest values by them.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Templates of jumps, branches, loops and returns.
+//! Templates of jumps, branches, loops and returns. `mod.rs` appends them to a function's code.
 
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::Instruction;

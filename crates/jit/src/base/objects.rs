@@ -1,4 +1,4 @@
-//! Templates of the instructions for enclosing objects and initial slots.
+//! Templates of the instructions for enclosing objects and initial slots. `mod.rs` appends them to a function's code.
 
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::Instruction;

@@ -1,4 +1,5 @@
-//! Templates of operators: sends to numbers and arrays whose results are computed inline.
+//! Templates of operators: sends to numbers and arrays whose results are computed inline. `sends` tries them first for
+//! each send.
 //!
 //! The selector decides, not what the site has seen, for such a send is nearly always one to numbers. Small integers are
 //! done inline; doubles, and the divisions, by a function of Rust; everything else is sent.

@@ -1,4 +1,5 @@
-//! Templates of sends, calls, evaluations of closures, and accesses to slots.
+//! Templates of sends, calls, evaluations of closures, and accesses to slots. `mod.rs` appends them to a function's
+//! code.
 //!
 //! A send does inline what its site has seen: one kind of receiver, whose layout is compared with a constant. All other
 //! receivers go to the shared code for sends, with the window complete.

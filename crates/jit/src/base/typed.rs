@@ -1,4 +1,5 @@
-//! Templates of arithmetic, comparisons and jumps on typed registers, whose bits carry no tag.
+//! Templates of arithmetic, comparisons and jumps on typed registers, whose bits carry no tag. `mod.rs` appends them to
+//! a function's code.
 //!
 //! Narrow integers are kept extended to 64 bits, so comparisons need no care, and sums are cut back to the type's width.
 

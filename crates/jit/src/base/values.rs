@@ -1,4 +1,4 @@
-//! Templates of moves, constants, captured variables and contexts.
+//! Templates of moves, constants, captured variables and contexts. `mod.rs` appends them to a function's code.
 
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::Instruction;

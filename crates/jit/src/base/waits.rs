@@ -1,4 +1,5 @@
-//! Templates of instructions that wait for other processes: they call a helper, and the strand may go on elsewhere.
+//! Templates of the instructions that wait for other processes. `mod.rs` appends them to a function's code. They call a
+//! helper, and the strand may go on elsewhere.
 
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::codes::internal::RECEIVED;

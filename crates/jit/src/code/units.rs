@@ -1,5 +1,5 @@
-//! The optimised code of a function: its units, and the records of their exits. Samples enter units, and exits that are
-//! taken often drop them.
+//! The optimised code of a function: its units, and the records of their exits. `optimised` adds and drops units, and
+//! `compiler` finds the unit that goes on after a sample.
 //!
 //! Protocol: a table's lock orders its changes. The function's entry is an atomic cell, which always leads to code that
 //! is right. A unit that is dropped is not entered any more; its code stays, for activations are in it. Records are

@@ -1,4 +1,5 @@
-//! What the optimising compiler asks of the runtime: functions, what their sites have seen, and addresses.
+//! The answers to the optimising compiler's questions about the runtime: functions, what their sites have seen, and
+//! addresses. `optimised` makes them for each compilation, and `squall-compiler` asks.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;

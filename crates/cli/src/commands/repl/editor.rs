@@ -1,4 +1,5 @@
-//! The line editor of `squall repl`: history, completion, inputs of several lines.
+//! The line editor of `squall repl`: history, completion, inputs of several lines. The loop of `squall repl` reads each
+//! input with it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
-//! What `squall repl` knows about the library: comments and texts of classes and methods, for `:doc` and `:source`, and
-//! the messages that a receiver understands, for completion.
+//! The knowledge of `squall repl` about the library: comments and texts of classes and methods, and the messages that a
+//! receiver understands. The commands `:doc` and `:source` of the loop ask for the texts, and completion asks for the
+//! messages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Writes the work of processes as assembly.
+//! Writes the work of processes as assembly. `text` calls this module for each step of the kind `Work`.
 
 use super::{Frame, Writer, name};
 use crate::programs::{Reading, Register, Work};
