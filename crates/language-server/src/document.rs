@@ -1,5 +1,5 @@
-//! A text that the server knows: an open one, or a file of a folder that the client has opened. It is taken apart once,
-//! after each change.
+//! A text that the server knows: an open one, or a file of a folder that the client has opened. The workspace keeps
+//! these texts, and the requests read them. A text is taken apart once, after each change.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;

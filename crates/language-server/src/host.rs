@@ -1,5 +1,5 @@
-//! What the server needs from the command around it: files, and the library's texts. The server itself opens no files and
-//! writes nothing.
+//! The needs of the server from the command around it: files, and the library's texts. `squall lsp` implements the
+//! trait. The server itself opens no files and writes nothing.
 
 use std::path::{Path, PathBuf};
 

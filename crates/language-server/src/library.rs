@@ -1,4 +1,5 @@
-//! The library's texts, for readers of programs: comments of members, places of declarations, implementors of a selector.
+//! The library's texts, for readers of programs: comments of members, places of declarations, implementors of a
+//! selector. The workspace has them, and the requests ask for them.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;

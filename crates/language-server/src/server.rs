@@ -1,5 +1,5 @@
-//! The loop over the client's messages. Requests are answered one after the other, in their order; mistakes are published
-//! when no message waits.
+//! The loop over the client's messages. `squall lsp` runs it by [`serve`]. Requests are answered one after the other,
+//! in their order; mistakes are published when no message waits.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

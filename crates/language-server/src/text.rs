@@ -1,4 +1,5 @@
-//! Places in texts, as the protocol counts them: lines from 0, and columns in UTF-16 units; and addresses of files.
+//! Places in texts, as the protocol counts them: lines from 0, and columns in UTF-16 units; and addresses of files. The
+//! server, the workspace and the requests convert places here.
 //!
 //! Positions of clients may be anywhere: behind the end of a line, behind the last line, inside of a character. They are
 //! moved to the next place that exists.

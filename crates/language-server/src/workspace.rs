@@ -1,5 +1,5 @@
-//! All texts that the server knows, and the questions that concern several of them: where is something defined, who sends
-//! a message.
+//! All texts that the server knows, and the questions that concern several of them: where is something defined, who
+//! sends a message. The server's loop has one, and the requests ask it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Readable, stable text forms of what the front end makes: `--dump=tokens`, `--dump=ast`.
+//! Readable, stable text forms of what the front end makes: `--dump=tokens`, `--dump=ast`. `squall check` and
+//! `squall run` print them.
 
 mod sexpression;
 mod tokens;

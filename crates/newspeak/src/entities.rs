@@ -1,4 +1,5 @@
-//! Typed indices and the arenas they point into.
+//! Typed indices and the arenas they point into. The syntax tree, and all parts of the crate that make or read it, use
+//! them.
 //!
 //! A tree node refers to its parts by index, never by pointer: nodes are plain data, lie
 //! side by side, and dropping a tree of any shape is dropping a few vectors. Each kind of

@@ -1,4 +1,4 @@
-//! The scanner: source text to tokens.
+//! The scanner: source text to tokens. The parser, the formatter and the language server call it.
 //!
 //! Invariants: tokens lie in order and do not overlap; the last one is
 //! [`TokenKind::EndOfFile`]; every byte between two tokens is white space, comment, or

@@ -1,4 +1,5 @@
-//! Newspeak in, tree and diagnostics out.
+//! Newspeak in; tree, diagnostics and bytecode out. The crate `squall`, the command line and the language server call
+//! it, and the build compiles the library with it.
 //!
 //! The crate reads the Newspeak dialect of SOMns. It knows no heap and does no input or
 //! output: callers pass bytes and get back values.

@@ -1,4 +1,5 @@
-//! Interned names: identifiers, selectors and symbols.
+//! Interned names: identifiers, selectors and symbols. The parser interns the names of a module here, and the later
+//! phases read them in the tree.
 //!
 //! Two equal names have the same [`Name`], so that name resolution compares numbers. Names
 //! are numbered in order of first appearance, which keeps dumps and compiled modules stable.

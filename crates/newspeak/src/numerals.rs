@@ -1,4 +1,5 @@
-//! Numerals: their form and their value.
+//! Numerals: their form and their value. The lexer checks the form of a numeral here, and the parser computes the
+//! value.
 //!
 //! ```text
 //! numeral  = ["-"] digits ["." digits] [exponent]

@@ -1,4 +1,5 @@
-//! The parser: tokens to tree, by recursive descent.
+//! The parser: tokens to tree, by recursive descent. `squall::compiler`, sessions, the formatter and the language
+//! server call it.
 //!
 //! # Protocol of the parsing methods
 //!

@@ -1,4 +1,4 @@
-//! `textDocument/codeAction`: the checker's remedies as changes of the text.
+//! `textDocument/codeAction`: the checker's remedies as changes of the text. The server's loop calls this module.
 //!
 //! The checker says in its hints what to write; the text to write stands between backquotes there. A hint that was cut
 //! short is no remedy.

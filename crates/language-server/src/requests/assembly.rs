@@ -1,4 +1,5 @@
-//! The text form of bytecode: mistakes, symbols, instructions.
+//! The text form of bytecode: mistakes, symbols, instructions. The server's loop calls this module for texts in that
+//! form.
 
 use lsp_types::{
     CompletionItem, CompletionItemKind, Diagnostic, DiagnosticSeverity, DocumentSymbol, Hover,

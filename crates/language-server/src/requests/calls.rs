@@ -1,4 +1,5 @@
-//! The hierarchy of calls: which methods send a message, and which messages a method sends.
+//! The hierarchy of calls: which methods send a message, and which messages a method sends. The server's loop calls
+//! this module.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `textDocument/completion`: the names and messages that may stand at the cursor.
+//! `textDocument/completion`: the names and messages that may stand at the cursor. The server's loop calls this module.
 //!
 //! The text is parsed once more with a name of the server's own in place of the word at the cursor. Where the model then
 //! has a use of that name, it says what is visible and what is known of the receiver. As the statement is often not

@@ -1,4 +1,5 @@
-//! The mistakes in a text, as `squall check` and `squall verify` find them.
+//! The mistakes in a text, as `squall check` and `squall verify` find them. The server publishes them when no message
+//! waits, and `actions` makes changes of their hints.
 
 use lsp_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag, Location,

@@ -1,4 +1,4 @@
-//! `textDocument/semanticTokens`: the words of a text by what they mean.
+//! `textDocument/semanticTokens`: the words of a text by what they mean. The server's loop calls this module.
 
 use lsp_types::{SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokensLegend};
 use squall_newspeak::Span;

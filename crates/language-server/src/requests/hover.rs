@@ -1,4 +1,5 @@
-//! What is said about a name while an author reads or writes it: comments, parameters, values that are known.
+//! Information about a name for an author that reads or writes it: comments, parameters, values that are known. The
+//! server's loop calls this module.
 
 use lsp_types::{
     Hover, HoverContents, InlayHint, InlayHintKind, InlayHintLabel, MarkupContent, MarkupKind,

@@ -1,4 +1,5 @@
-//! `textDocument/formatting` and `textDocument/rangeFormatting`. A text with mistakes stays as it is.
+//! `textDocument/formatting` and `textDocument/rangeFormatting`: lays out a text, or a part of it. The server's loop
+//! calls this module. A text with mistakes stays as it is.
 
 use lsp_types::TextEdit;
 use squall_bytecode::assembler;

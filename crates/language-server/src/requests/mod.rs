@@ -1,5 +1,5 @@
-//! The requests of clients, by topic. Each is a function of the workspace and of the request's parameters; none changes
-//! anything. The server's loop calls them.
+//! The requests of clients, by topic. The server's loop calls them. Each is a function of the workspace and of the
+//! request's parameters; none changes anything.
 
 pub mod actions;
 pub mod assembly;

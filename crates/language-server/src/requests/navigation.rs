@@ -1,4 +1,5 @@
-//! Definitions, implementors, senders and other references, and new names.
+//! Definitions, implementors, senders and other references, and new names. The server's loop calls this module, and
+//! `calls` and `hover` find the subject of a name with it.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Parts of a text by its structure: what can be folded, and what a selection grows to.
+//! Parts of a text by its structure: what can be folded, and what a selection grows to. The server's loop calls this
+//! module.
 
 use lsp_types::{FoldingRange, FoldingRangeKind, Position, SelectionRange};
 use squall_newspeak::Span;

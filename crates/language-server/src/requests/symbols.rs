@@ -1,4 +1,4 @@
-//! The outline of a text, and the search for names in all texts.
+//! The outline of a text, and the search for names in all texts. The server's loop calls this module.
 
 use lsp_types::{DocumentSymbol, Location, SymbolInformation, SymbolKind as Kind};
 use squall_newspeak::check::classes::Side;

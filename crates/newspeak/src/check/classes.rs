@@ -1,4 +1,5 @@
-//! The classes that a name can stand for, and their members: those of the text, and those of the library.
+//! The classes that a name can stand for, and their members: those of the text, and those of the library. The checker
+//! asks here, and so does the language server.
 //!
 //! The checker knows a class completely if it knows the class's whole chain of superclasses and mixins. Only then it
 //! says that the class lacks a member.

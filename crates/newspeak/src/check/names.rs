@@ -1,5 +1,6 @@
-//! Names and messages without a receiver: a variable, a member of a class around the code, a message to self. If none of
-//! these exists, the report says where the name is to be found.
+//! Names and messages without a receiver: a variable, a member of a class around the code, a message to self. The
+//! checker's walk (`mod.rs`) calls this module for each of them. If none of these exists, the report says where the
+//! name is to be found.
 
 use crate::ast::{Access, Identifier, Inheritance, Message, Receiver};
 use crate::diagnostics::{Code, Diagnostic, quoted};

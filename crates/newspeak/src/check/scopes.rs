@@ -1,4 +1,5 @@
-//! Variables: the checker knows which ones are visible, and which ones the code reads and assigns.
+//! Variables: the checker knows which ones are visible, and which ones the code reads and assigns. The checker's walk
+//! (`mod.rs`) declares variables here, and `names` looks them up.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Messages to other receivers than self: whether the receiver can understand them.
+//! Messages to other receivers than self: whether the receiver can understand them. The checker's walk (`mod.rs`) calls
+//! this module for each such message.
 //!
 //! If the receiver's class is known, an unknown message is an error. Otherwise it is a warning, if no class of the text
 //! or of the library understands the message at all and no other class can take part.

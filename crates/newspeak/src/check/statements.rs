@@ -1,4 +1,5 @@
-//! Statements without an effect, periods that are missing or too many, and brackets of the wrong kind.
+//! Statements without an effect, periods that are missing or too many, and brackets of the wrong kind. The checker's
+//! walk (`mod.rs`) and `sends` call this module.
 
 use crate::ast::{Body, ExpressionKind, Identifier, Message, Receiver};
 use crate::diagnostics::{Code, Diagnostic, quoted};

@@ -1,4 +1,5 @@
-//! Values: instances of classes that inherit from `Value`. Their slots are constants that hold values.
+//! Values: instances of classes that inherit from `Value`. The checker's walk (`mod.rs`) checks here, for each class,
+//! that the slots of values are constants that hold values.
 
 use crate::diagnostics::{Code, Diagnostic, quoted};
 use crate::entities::ClassId;

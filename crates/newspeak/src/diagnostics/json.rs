@@ -1,4 +1,4 @@
-//! Diagnostics for programs: one JSON object each.
+//! Diagnostics for programs: one JSON object each. `squall check` and `squall test` write them with `--json`.
 //!
 //! The field names are a promise:
 //!

@@ -1,4 +1,5 @@
-//! Diagnostics for people: message, source excerpt with carets, hint.
+//! Diagnostics for people: message, source excerpt with carets, hint. `squall::compiler`, `squall check` and the build
+//! call it.
 //!
 //! Only the lines that carry a label are shown, each clipped some way behind its first label,
 //! so that a data file of very long lines is still reported in a screenful.

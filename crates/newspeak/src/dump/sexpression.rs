@@ -1,4 +1,4 @@
-//! Laying out S-expressions.
+//! Laying out S-expressions. `tree` calls it.
 //!
 //! A list that fits into the rest of the line is written on it. One that does not keeps its
 //! leading atoms, and lists opened as headings, on its first line and puts every further item

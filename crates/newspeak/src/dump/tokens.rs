@@ -1,4 +1,4 @@
-//! Tokens, one per line: position, kind, text.
+//! Tokens, one per line: position, kind, text. `squall check --dump=tokens` prints them.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Syntax trees as S-expressions.
+//! Syntax trees as S-expressions. `squall check --dump=ast` prints them.
 //!
 //! | text | meaning |
 //! |---|---|

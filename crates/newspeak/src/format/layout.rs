@@ -1,4 +1,5 @@
-//! The layout: writes the tokens with the line ends and blanks that belong between them.
+//! The layout: writes the tokens with the line ends and blanks that belong between them. `mod.rs` calls it with the
+//! marks and the pieces of a text.
 //!
 //! Each pair of brackets is a level. Its contents stand on one line if the program's author had them on one line, and
 //! if they fit into [`WIDTH`]; otherwise each item, such as a statement, begins a line. All decisions depend on the

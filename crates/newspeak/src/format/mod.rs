@@ -1,4 +1,4 @@
-//! The formatter of Newspeak text, behind `squall format` and the language server.
+//! The formatter of Newspeak text. `squall format` and the language server call it.
 //!
 //! The tokens stay as they are spelled, and in their order; comments stay between the tokens where they are. Only the
 //! white space changes, and the bytecode only in the positions that it names. There is one style, without options:

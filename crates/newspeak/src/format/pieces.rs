@@ -1,4 +1,5 @@
-//! The formatter's input: tokens, and the comments and line ends between them.
+//! The formatter's input: tokens, and the comments and line ends between them. `mod.rs` makes them, and the marks and
+//! the layout go along them.
 //!
 //! The lexer makes one operator of characters that the grammar takes apart: the end of a type and the bar behind it,
 //! as in `<E>|`, and two bars behind the parameters of a block. Here they are tokens of their own, as in the layout.

@@ -1,4 +1,5 @@
-//! Class definitions: lowers members, and the functions that make classes and instances.
+//! Class definitions: lowers members, and the functions that make classes and instances. `mod.rs` calls it for the
+//! module's class, and `expressions` for object literals.
 //!
 //! See [`squall_bytecode::module::ClassDefinition`] for the functions of a class. An initializer answers the object
 //! with which initialisation continues, since only the superclass's initializer of an array knows the object's size; so

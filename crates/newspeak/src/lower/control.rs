@@ -1,4 +1,4 @@
-//! Inlined control structures: lowers the sends that `inlining` has recognised.
+//! Inlined control structures: lowers the sends that `inlining` has recognised. `expressions` calls this module.
 //!
 //! `a < b ifTrue: [ … ]` becomes a branch, with the block's code in the function. That presumes a Boolean receiver,
 //! which is known at run time only; so each branch has a guard, a second target for all other receivers. There, out of

@@ -1,4 +1,5 @@
-//! Expressions: lowers sends, literals, assignments and closures.
+//! Expressions: lowers sends, literals, assignments and closures. `classes`, `control` and `intrinsics` call this
+//! module.
 //!
 //! An expression is lowered for its value, into a wanted register or one of the lowerer's choice (possibly a variable's
 //! own), or for its effect. A wanted register is written last, so it may be the register of a variable that the

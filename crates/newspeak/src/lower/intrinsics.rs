@@ -1,4 +1,5 @@
 //! The messages of library code to `vmMirror`: lowers primitives, and the two forms of exception handling.
+//! `expressions` calls this module.
 
 use squall_bytecode::builder::Label;
 use squall_bytecode::entities::Register;

@@ -1,5 +1,5 @@
 //! The meaning of a name that is no variable: a member of a class around the code, found in the classes' texts, or a
-//! message to self.
+//! message to self. `expressions` and `classes` call this module.
 //!
 //! "Lexical before inherited": the innermost class whose own text declares a member of that name determines the
 //! receiver. If there is none, the message goes to self, where the member may be inherited.

@@ -1,4 +1,5 @@
-//! Reading and assigning variables, across closures and object literals.
+//! Reading and assigning variables, across closures and object literals. `expressions` calls this module for each
+//! variable.
 //!
 //! A variable of the function itself is in a register or in one of its contexts. One of a function
 //! around it reaches a closure as a captured item: the value if it never changes, otherwise the

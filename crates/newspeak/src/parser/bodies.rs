@@ -1,4 +1,4 @@
-//! Bodies of methods and blocks: locals, statements, `^`.
+//! Bodies of methods and blocks: locals, statements, `^`. `declarations` and `expressions` call it.
 //!
 //! ```text
 //! body       = [ locals ] { expression "." } [ expression | "^" expression ["."] ]

@@ -1,4 +1,5 @@
-//! The parser's complaints: a method for each kind of mistake.
+//! The parser's complaints: a method for each kind of mistake. The other files of the parser call these methods where
+//! they meet a mistake.
 //!
 //! Each method reports a mistake at the cursor. A method that answers [`Reported`] stands for the missing node; after
 //! the others, parsing continues at the cursor.

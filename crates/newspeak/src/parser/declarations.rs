@@ -1,4 +1,5 @@
-//! Modules, classes, slots, methods: the parser's entry for whole modules.
+//! Modules, classes, slots, methods: the parser's entry for whole modules. The parser (`parser.rs`) calls `module` for
+//! each text.
 //!
 //! ```text
 //! module      = [ "Newspeak3" string ] class

@@ -1,4 +1,5 @@
-//! Expressions.
+//! Expressions: messages, literals, blocks and object literals. `bodies`, `declarations` and `imports` call this
+//! module.
 //!
 //! ```text
 //! expression = { Setter } ( message-to-nobody | primary [ messages { ";" message } ] )

@@ -1,4 +1,5 @@
-//! Slots that name several members of one object: `private Array, Vector = platform kernel.`
+//! Slots that name several members of one object: `private Array, Vector = platform kernel.` The file `declarations.rs`
+//! calls this module where a comma follows a slot's name.
 //!
 //! ```text
 //! imports = [access] name [type] { "," name [type] }+ "=" object "."

@@ -1,4 +1,4 @@
-//! Recovery: finds the place where parsing continues after a mistake.
+//! Recovery: finds the place where parsing continues after a mistake. `declarations` and `bodies` call it.
 //!
 //! A loop over items takes a [`Checkpoint`] before each item. If the item fails, the parser
 //! skips to where the next one may begin, keeping account of brackets on the way: those the

@@ -1,4 +1,5 @@
-//! Type annotations: the parser checks their form and otherwise ignores them.
+//! Type annotations: the parser checks their form and otherwise ignores them. `declarations`, `bodies` and `imports`
+//! call it where an annotation may stand.
 //!
 //! ```text
 //! type    = "<" union ">"
