@@ -1,4 +1,4 @@
-//! `cargo xtask bench [GROUP…]`: measures Squall beside other systems, in one run on one machine.
+//! `cargo xtask bench [GROUP…]`: measures Squall beside other systems, in one run on one machine. `main` calls [`run`].
 //!
 //! Each folder of `benchmarks/` with a `group.toml` is a group of measurements. The command turns it into a plan, a
 //! list of programs to build and to run. The programs' output contains samples, and tables are made from the samples.

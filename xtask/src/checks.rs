@@ -1,4 +1,5 @@
-//! `cargo xtask checks`: runs the checks that take too long for every change, one after the other.
+//! `cargo xtask checks`: runs the checks that take too long for every change, one after the other. `main` calls
+//! [`run`].
 //!
 //! | part | what runs |
 //! |---|---|

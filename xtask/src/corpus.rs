@@ -1,4 +1,5 @@
 //! `cargo xtask corpus PATH`: runs programs that were not written for Squall, and prints a table of those that pass.
+//! `main` calls [`run`].
 //!
 //! PATH is a checkout of SOMns, whose programs are run unchanged. `--dev` adds the programs that differ in a checkout
 //! of its branch `dev`, and `--awfy` adds the benchmarks of a checkout of are-we-fast-yet. With `--transactions`, only

@@ -1,4 +1,5 @@
-//! `cargo xtask dist FOLDER`: makes the folder that programs in C and C++ need to embed the machine.
+//! `cargo xtask dist FOLDER`: makes the folder that programs in C and C++ need to embed the machine. `main` calls
+//! [`run`].
 //!
 //! ```text
 //! lib/libsquall.so.X.Y.Z       the shared library; its soname is libsquall.so.X.Y, as long as X is 0

@@ -1,4 +1,4 @@
-//! `cargo xtask embedding`: tests the library for C under sanitizers.
+//! `cargo xtask embedding`: tests the library for C under sanitizers. `main` calls [`run`].
 //!
 //! The command compiles the examples in C and C++ and the tests of `crates/capi` with the sanitizers for addresses and
 //! for undefined behaviour, and runs them with the usual library. All native memory comes from the sanitizer then, so

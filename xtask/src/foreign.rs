@@ -1,4 +1,5 @@
 //! `cargo xtask foreign`: tests a million random calls of C, and callbacks from native threads that a library starts.
+//! `main` calls [`run`].
 //!
 //! The program `tests/foreign/soak.ns` checks its own results. A run fails if the program reports a wrong result,
 //! crashes or does not end, or if its memory grows. There are runs on real threads with several seeds for the program's

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: runs the fuzz targets one after the other, for a number of minutes in all.
+//! `cargo xtask fuzz`: runs the fuzz targets one after the other, for a number of minutes in all. `main` calls [`run`].
 //!
 //! Each target gets its share of the time. A target that runs code has one machine per process, and a machine never
 //! forgets modules and their names. Such a target runs in rounds, each in a new process, and with other options for the

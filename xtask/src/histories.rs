@@ -1,4 +1,5 @@
-//! `cargo xtask histories`: runs random histories of transactions under many schedules, and on real threads.
+//! `cargo xtask histories`: runs random histories of transactions under many schedules, and on real threads. `main`
+//! calls [`run`].
 //!
 //! Some programs run transactions on cells, collections and accounts, and check that the results equal those of some
 //! serial order of the transactions. The others are litmus programs, which count results that must not occur. Each

@@ -1,5 +1,5 @@
-//! `cargo xtask json PATH`: reads the files of a checkout of JSONTestSuite, and checks that each is accepted or refused as
-//! its name says.
+//! `cargo xtask json PATH`: reads the files of a checkout of JSONTestSuite, and checks that each is accepted or refused
+//! as its name says. `main` calls [`run`].
 //!
 //! PATH is the checkout. The program that reads the files is `tests/json/classify.ns`.
 

@@ -1,5 +1,5 @@
 //! `cargo xtask library`: compares the library with other implementations of the same, and puts load on applications of
-//! the examples.
+//! the examples. `main` calls [`run`].
 //!
 //! | part | what it does |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! `cargo xtask load`: puts load on the web shop of the examples, and measures it.
+//! `cargo xtask load`: puts load on the web shop of the examples, and measures it. `main` calls [`run`].
 //!
 //! The command starts `examples/webshop.ns` with the goods in memory, with `--database` or with `--postgres`, and sends
 //! requests over persistent connections. One request in ten asks for the report, which keeps the store busy for a fifth

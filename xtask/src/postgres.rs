@@ -1,4 +1,5 @@
-//! `cargo xtask postgres`: runs the tests that need a server of PostgreSQL, with a server of their own.
+//! `cargo xtask postgres`: runs the tests that need a server of PostgreSQL, with a server of their own. `main` calls
+//! [`run`], and so does `cargo xtask ci`.
 //!
 //! The server's files are in a temporary folder, and it listens at a socket in this folder only. Its program refuses to
 //! run as root; if the command runs as root, another user owns the server. If PostgreSQL is not installed, the command

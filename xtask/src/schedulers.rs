@@ -1,4 +1,5 @@
-//! `cargo xtask schedulers`: runs the tests of guest programs under each scheduler.
+//! `cargo xtask schedulers`: runs the tests of guest programs under each scheduler. `main` calls [`run`], and so does
+//! `cargo xtask checks`.
 //!
 //! The result of a program does not depend on the scheduler, so all programs must pass under each. The command runs the
 //! integration tests and the tests of `crates/squall`. It leaves out the tests about damaged modules, which concern the

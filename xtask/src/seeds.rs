@@ -1,5 +1,5 @@
 //! `cargo xtask seeds PATH`: runs SOMns's tests of actors, threads and processes under many schedules, and prints how
-//! many runs passed.
+//! many runs passed. `main` calls [`run`].
 //!
 //! PATH is a checkout of SOMns. Each test module runs with the seeds 1 to N, which decide about the schedule, and M
 //! times without a seed, on several native threads. The command that repeats a failure is printed; without a seed, it

@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: runs a program of mixed load for minutes, and watches its progress and its memory.
+//! `cargo xtask soak`: runs a program of mixed load for minutes, and watches its progress and its memory. `main` calls
+//! [`run`].
 //!
 //! The program checks its own results, and prints a line every few seconds. The run fails
 //!

@@ -1,4 +1,5 @@
-//! The embedder's surroundings in the form that the runtime needs: sources are compiled to modules on the way.
+//! The embedder's surroundings in the form that the runtime needs: sources are compiled to modules on the way. The
+//! machine makes this form at its start, and the runtime calls it.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;

@@ -1,4 +1,5 @@
-//! Places in the file system: a path that a program may use, and the operations on it.
+//! Places in the file system: a path that a program may use, and the operations on it. The runtime's permissions find
+//! the place of a path, and the primitives of `lib/Files.ns` work on it.
 //!
 //! A program that may use a folder has the files at and below it, and nothing else, even while another process changes
 //! links on the way. So a path is not checked first and opened then: the folder is opened, and the rest of the path is

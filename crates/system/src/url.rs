@@ -1,4 +1,5 @@
-//! Addresses of the web, and the texts in them: percent encoding, parameters of queries and forms.
+//! Addresses of the web, and the texts in them: percent encoding, parameters of queries and forms. The runtime's
+//! primitives for `lib/Http.ns` call this module.
 //!
 //! Bytes that arrive are decoded without errors: a percent sign without two hexadecimal digits stands for itself, and
 //! bytes that are not UTF-8 become U+FFFD.

@@ -1,4 +1,5 @@
-//! The primitives of the protocol: the standard library's, or loom's when its interleavings are explored.
+//! The primitives of the protocol: the standard library's, or loom's when its interleavings are explored. The other
+//! modules of the crate take their atomics from here.
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};

@@ -1,5 +1,6 @@
-//! False alarms: `squall check` over all texts of the checkouts. Their programs work, so an error is a false alarm. Some
-//! of the warnings are real mistakes in code that nothing runs.
+//! False alarms: `squall check` over all texts of the checkouts. [`super::run`] calls this module when it runs the
+//! whole corpus. Their programs work, so an error is a false alarm. Some of the warnings are real mistakes in code that
+//! nothing runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Interruption: ends the strands of one piece of the embedder's work, such as the evaluation of an input in `squall repl`.
+//! Interruption: ends the strands of one piece of the embedder's work, such as the evaluation of an input in
+//! `squall repl`. Sessions of the crate `squall` begin and interrupt such work.
 //!
 //! Any native thread may ask for it. An errand ends all strands that were made since the work began: it wakes those that
 //! are parked, to end, and makes those poll that run; and it drops the messages that were to come later. Then the

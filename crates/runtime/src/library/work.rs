@@ -1,5 +1,6 @@
-//! Long primitives: the work of a primitive is done in pieces, between which the strand polls. So a strand in a long
-//! primitive gives way, can be ended, and pays for its work like one in a loop.
+//! Long primitives: the work of a primitive is done in pieces, between which the strand polls. The primitives for
+//! texts, documents, patterns and large integers call this module. So a strand in a long primitive gives way, can be
+//! ended, and pays for its work like one in a loop.
 //!
 //! A primitive with little to do answers at once. Otherwise the work is left with the strand, and the primitive answers
 //! with a call of the kernel's `completeWork:`, which does one piece in each turn of a loop (`workStep:`).

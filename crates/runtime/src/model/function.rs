@@ -1,5 +1,5 @@
 //! Functions at run time: code words that the interpreter may specialise in place, the objects of the constants, and
-//! the sites with their inline caches. Modules link them on demand.
+//! the sites with their inline caches. Modules link them on demand, and all tiers execute them.
 //!
 //! Everything here is immortal: a site's address is a return address on VM stacks, and inline
 //! caches point at functions. The only things that change after linking are

@@ -1,6 +1,7 @@
-//! Hash codes that cannot be foreseen: SipHash (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, INDOCRYPT 2012)
-//! under a key of the process. Texts and numbers from outside, such as the names in a form, cannot be chosen so that they
-//! collide. With a seed, the key is that of the seed.
+//! Hash codes that cannot be foreseen: SipHash (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, INDOCRYPT
+//! 2012) under a key of the process. Strings and the primitives for numbers and objects take their hash codes from
+//! here. Texts and numbers from outside, such as the names in a form, cannot be chosen so that they collide. With a
+//! seed, the key is that of the seed.
 //!
 //! The VM sets the key when it is made; before that, there are no objects.
 

@@ -1,5 +1,5 @@
-//! Balanced queues, as in the Linux kernel since 2.6: each worker has a queue under a lock, which gets the items that the
-//! worker makes ready; workers with short queues take items from long ones.
+//! Balanced queues, as in the Linux kernel since 2.6: each worker has a queue under a lock, which gets the items that
+//! the worker makes ready; workers with short queues take items from long ones. The policy `balanced` uses this pool.
 //!
 //! A worker balances when it has no item: it then takes from the longest queue. A busy worker balances after every few
 //! looks of the monitor, because two queues that never get empty could otherwise differ in length for ever. A worker

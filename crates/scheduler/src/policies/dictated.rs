@@ -1,4 +1,5 @@
-//! Dictated pooling: a *coordinator*, a thread that runs no items, has all ready items and hands them out to the workers.
+//! Dictated pooling: a *coordinator*, a thread that runs no items, has all ready items and hands them out to the
+//! workers. The policy `dictated` uses this pool.
 //!
 //! Workers and the coordinator share no pool. Workers write letters to the coordinator, and the coordinator puts each
 //! worker's items into that worker's *tray*:

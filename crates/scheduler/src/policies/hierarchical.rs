@@ -1,5 +1,6 @@
-//! The strictly hierarchical approach: an item stays with the worker that made it ready, first in, first out. If too many
-//! items wait there already, any worker without items takes it, and what it makes ready stays with that worker.
+//! The strictly hierarchical approach: an item stays with the worker that made it ready, first in, first out. The
+//! policy `hierarchical` uses this pool. If too many items wait at that worker already, any worker without items takes
+//! the new item, and the items that the new item makes ready stay with the worker that took it.
 //!
 //! Strands that communicate thus stay together, and workers share only surplus items. But a worker with few long items
 //! shares none of them, however idle the other workers are.

@@ -1,4 +1,5 @@
-//! The errors that the calls of an embedder answer.
+//! The errors that the calls of an embedder answer. The functions of the interface answer them to embedders in Rust,
+//! and `squall-capi` makes errors for C of them.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Sandboxes for embedders: code that runs under budgets.
+//! Sandboxes for embedders: code that runs under budgets. Embedders in Rust and `squall-capi` make sandboxes by this
+//! module.
 
 use squall_runtime::concurrency::sandbox;
 use squall_runtime::concurrency::sandbox::grants::check_imports;

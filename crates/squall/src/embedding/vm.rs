@@ -1,4 +1,5 @@
-//! The machine as the embedder's native threads use it: one native thread serves it, and all others call it.
+//! The machine as the embedder's native threads use it: one native thread serves it, and all others call it. Embedders
+//! in Rust and `squall-capi` call these functions.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};

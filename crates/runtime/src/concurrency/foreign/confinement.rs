@@ -1,4 +1,5 @@
-//! Libraries that only one native thread may call: callouts move their strand to it.
+//! Libraries that only one native thread may call. Callouts ask here where their strand is, and move it to that native
+//! thread.
 //!
 //! A library is declared so once, by `confinedTo:`; all functions that are taken from it obey. This is the one
 //! place where a call asks whether it is on that native thread, and goes there if it is not. The handle of

@@ -1,4 +1,4 @@
-//! C for guest programs: the runtime's side of `squall-foreign`, called by the primitives for `lib/Foreign.ns`.
+//! C for guest programs: the runtime's side of `squall-foreign`. The primitives for `lib/Foreign.ns` call this module.
 //!
 //! `squall-foreign` knows C; this is where its things get owners in the heap, and where native threads go from
 //! guest code to C and back. The library's part is `lib/Foreign.ns`.

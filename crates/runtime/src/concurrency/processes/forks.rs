@@ -1,4 +1,5 @@
-//! Forks: `par` and `par_for`, whose branches are strands with copies of a frame.
+//! Forks: `par` and `par_for`, whose branches are strands with copies of a frame. The interpreter's handlers for these
+//! instructions call this module, and so do workers when a branch ends.
 //!
 //! The strand that forks is the *parent*. It makes a *join*, an object that all branches have, and parks until all
 //! branches have ended. It must not be ended before: the branches write into its frame. A branch stands in the parent's

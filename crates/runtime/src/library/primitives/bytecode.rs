@@ -1,4 +1,4 @@
-//! Modules of typed bytecode: primitives that load them and call their exports, for `lib/Bytecode.ns`.
+//! Modules of typed bytecode: primitives that load them and call their exports. `lib/Bytecode.ns` calls them.
 //!
 //! A [right](rights) stands for a module. The called function is an adapter, which takes and answers objects
 //! ([`squall_bytecode::adapters`]).

@@ -1,4 +1,5 @@
-//! Calendars: the primitives for instants, zones and durations, for `lib/Time.ns`. Instants and durations are nanoseconds.
+//! Calendars: the primitives for instants, zones and durations. `lib/Time.ns` calls them. Instants and durations are
+//! nanoseconds.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;

@@ -1,4 +1,5 @@
-//! Channels, barriers and buckets: the primitives for the objects that processes share, in `lib/Processes.ns`.
+//! Channels, barriers and buckets: the primitives for objects that processes share. `lib/Processes.ns`, `lib/Host.ns`
+//! and `lib/Http.ns` call them.
 
 use squall_heap::Word;
 

@@ -1,4 +1,4 @@
-//! Control: the primitives for closures, exceptions and messages by name, mostly for `lib/Kernel.ns`.
+//! Control: the primitives for closures, exceptions and messages by name. Mostly `lib/Kernel.ns` calls them.
 
 use squall_heap::Word;
 

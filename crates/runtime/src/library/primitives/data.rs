@@ -1,5 +1,6 @@
-//! Bytes: the primitives for encodings, digests, compression, randomness and UUIDs, for `lib/Encodings.ns`,
-//! `lib/Digests.ns`, `lib/Random.ns` and others. Bytes are strings with a code point for each.
+//! Bytes: the primitives for encodings, digests, compression, randomness and UUIDs. `lib/Encodings.ns`,
+//! `lib/Digests.ns`, `lib/Compression.ns`, `lib/Random.ns` and `lib/Uuids.ns` call them. Bytes are strings with a code
+//! point for each.
 
 use std::sync::atomic::Ordering;
 

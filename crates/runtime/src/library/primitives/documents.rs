@@ -1,5 +1,5 @@
-//! Tables, settings and addresses: the primitives for CSV, TOML and addresses of the web, for `lib/Csv.ns`, `lib/Toml.ns`
-//! and `lib/Urls.ns`.
+//! Tables, settings and addresses: the primitives for CSV, TOML and addresses of the web. `lib/Csv.ns`, `lib/Toml.ns`
+//! and `lib/Urls.ns` call them.
 
 use squall_data::json::Builder;
 use squall_data::pace::Pieces;

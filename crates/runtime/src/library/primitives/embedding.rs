@@ -1,4 +1,4 @@
-//! The primitives of `lib/Host.ns`: functions and objects that the embedder offers under a name.
+//! The primitives for functions and objects that the embedder offers under a name. `lib/Host.ns` calls them.
 
 use super::answer;
 use crate::concurrency::embedding::functions;

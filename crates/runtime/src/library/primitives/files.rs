@@ -1,4 +1,4 @@
-//! Files and directories: the primitives of `lib/Files.ns`.
+//! Files and directories: the primitives for paths and open files. `lib/Files.ns` calls them.
 //!
 //! Each operation on a path asks [`Permissions`](crate::model::permissions::Permissions) for a [`Place`], and works on
 //! that, so that a link made meanwhile does not lead it elsewhere. An operation that may wait for the operating system runs

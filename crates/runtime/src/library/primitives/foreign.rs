@@ -1,4 +1,4 @@
-//! C: the primitives for libraries, functions, types, callbacks and calls, for `lib/Foreign.ns`.
+//! C: the primitives for libraries, functions, types, callbacks and calls. `lib/Foreign.ns` calls them.
 //!
 //! The primitives take native handles (see [`crate::concurrency::foreign`]) or the library's wrappers around them.
 

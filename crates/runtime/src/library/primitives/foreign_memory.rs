@@ -1,4 +1,4 @@
-//! C: the primitives for memory and pointers, for `lib/Foreign.ns`.
+//! C: the primitives for memory and pointers. `lib/Foreign.ns` calls them.
 //!
 //! Offsets count bytes from 0, indices of elements count from 1.
 

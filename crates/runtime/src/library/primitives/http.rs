@@ -1,4 +1,5 @@
-//! HTTP: the primitives for heads of messages, percent encoding, forms and addresses, for `lib/Http.ns`.
+//! HTTP: the primitives for heads of messages, percent encoding, forms and addresses. `lib/Http.ns` and
+//! `lib/Encodings.ns` call them.
 
 use squall_heap::Word;
 use squall_system::http::{self, Head, Parsed};

@@ -1,7 +1,4 @@
-//! JSON: the primitives for `lib/Json.ns`. Both reading and printing are done in pieces. Reading notes the parts of a piece
-//! of text, of which objects are made then ([`trees`]). Printing keeps the arrays of open lists and dictionaries on a
-//! *desk*, the subject of its right; other strands of the vat may change them meanwhile, which does no harm but to the
-//! text.
+//! JSON: the primitives that read and print it. `lib/Json.ns` calls them. Both reading and printing are done in pieces.
 
 use std::convert::Infallible;
 use std::sync::Arc;

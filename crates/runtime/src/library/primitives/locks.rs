@@ -1,5 +1,5 @@
-//! Mutexes, conditions and semaphores: the primitives for the objects that the strands of one vat share, in
-//! `lib/Threading.ns`.
+//! Mutexes, conditions and semaphores: the primitives for objects that the strands of one vat share. `lib/Threading.ns`
+//! and `lib/Http.ns` call them.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Modules: the primitives that load them, and the kernel's registry of the library's modules.
+//! Modules: the primitives that load them, and the kernel's registry of the library's modules. `lib/Kernel.ns`,
+//! `lib/System.ns` and other modules of the library call them.
 //!
 //! A module is compiled once, but each load answers a new class object. The accessor of the module's class makes it;
 //! the accessor is guest code, so the outcome is a call of it. A program that does not trust a module compiles it here,

@@ -1,4 +1,4 @@
-//! Native threads: primitives that make them and bind strands to them, for `lib/Threading.ns`.
+//! Native threads: primitives that make them and bind strands to them. `lib/Threading.ns` calls them.
 
 use squall_heap::Word;
 

@@ -1,4 +1,4 @@
-//! Connections, listeners, datagrams, names of hosts: the primitives of `lib/Net.ns`.
+//! Connections, listeners, datagrams, names of hosts: the primitives for the network. `lib/Net.ns` calls them.
 //!
 //! Bytes are strings with a code point below 256 for each. The resolution of a name asks
 //! [`Permissions`](crate::model::permissions::Permissions) for the host in the program's spelling, and answers

@@ -1,4 +1,4 @@
-//! Numbers: the primitives for arithmetic, comparison, bits and text, for `lib/Kernel.ns`.
+//! Numbers: the primitives for arithmetic, comparison, bits and text. `lib/Kernel.ns` calls them.
 //!
 //! Each operation tries immediate operands first, since inline caches call these functions on hot
 //! paths; everything else goes through [`arithmetic`].

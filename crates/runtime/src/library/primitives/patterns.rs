@@ -1,5 +1,5 @@
-//! Regular expressions: the primitives for `lib/Regex.ns`. A pattern is given as its text; compiled patterns are kept in a
-//! table. Matching runs on a copy of the text, outside, since the search for a match does not stop in between.
+//! Regular expressions: the primitives for searches and replacements. `lib/Regex.ns` calls them. A pattern is given as
+//! its text; compiled patterns are kept in a table.
 
 use std::sync::Arc;
 

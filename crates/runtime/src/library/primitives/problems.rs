@@ -1,4 +1,5 @@
-//! Failures for mistakes in texts and bytes that are not of the format that they should have.
+//! Failures for mistakes in texts and bytes that are not of the format that they should have. The primitives for such
+//! formats, such as those for JSON and calendars, call this module.
 
 use squall_data::{Place, Problem};
 use squall_heap::Word;

@@ -1,4 +1,5 @@
-//! Processes of the operating system, signals to this process, and the environment: the primitives of `lib/Os.ns`.
+//! Processes of the operating system, signals to this process, and the environment: the primitives for them.
+//! `lib/Os.ns` calls them.
 
 use squall_heap::Word;
 use squall_system::poller::Direction;

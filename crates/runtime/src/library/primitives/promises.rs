@@ -1,4 +1,4 @@
-//! Actors and promises: the primitives of `lib/Actors.ns`.
+//! Actors and promises: the primitives for them. `lib/Actors.ns`, `lib/Kernel.ns` and `lib/Http.ns` call them.
 
 use squall_heap::{Object, Word};
 

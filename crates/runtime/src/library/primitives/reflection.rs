@@ -1,4 +1,4 @@
-//! Reflection: the primitives for class definitions, and for messages by name, for `lib/Mirrors.ns`.
+//! Reflection: the primitives for class definitions, and for messages by name. Mostly `lib/Mirrors.ns` calls them.
 //!
 //! A [right](rights) stands for a definition. Its number contains the number of the module and that of the definition in
 //! the module.

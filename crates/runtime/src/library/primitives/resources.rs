@@ -1,4 +1,5 @@
 //! Resources: the primitives that wait for open connections, processes and signals, hand them over, and close them.
+//! `lib/Net.ns` and `lib/Os.ns` call them.
 //!
 //! A resource is known to the library by a [right](rights), which is of use only in the vat that has the resource.
 //! Operations are tried; one that would have to wait answers `false`, and the library waits with `await:for:within:` before it tries

@@ -1,4 +1,4 @@
-//! Sandboxes: the primitives that make them and their actors, and ask for their state, for `lib/Sandboxes.ns`.
+//! Sandboxes: the primitives that make them and their actors, and ask for their state. `lib/Sandboxes.ns` calls them.
 
 use squall_heap::{Object, Word};
 

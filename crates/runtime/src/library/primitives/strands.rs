@@ -1,5 +1,5 @@
-//! Turns, timers, and strands: the primitives that start, end, join and suspend them, for `lib/Scheduling.ns` and
-//! `lib/Threading.ns`.
+//! Turns, timers, and strands: the primitives that start, end, join and suspend them. `lib/Scheduling.ns`,
+//! `lib/Threading.ns` and `lib/Processes.ns` call them.
 
 use std::time::Duration;
 

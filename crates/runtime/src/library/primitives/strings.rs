@@ -1,4 +1,5 @@
-//! Strings and symbols: the primitives for access, search and composition, for `lib/Kernel.ns`.
+//! Strings and symbols: the primitives for access, search and composition. `lib/Kernel.ns`, `lib/Text.ns` and
+//! `lib/Encodings.ns` call them.
 //!
 //! A primitive that makes a string measures first, allocates once and then copies, so that it takes time in proportion
 //! to the text. Between measuring and copying there is a GC point, after which all arguments are read again.

@@ -1,5 +1,5 @@
-//! The machine and its surroundings: the primitives for output, arguments, time, memory and the end of the program, for
-//! `lib/System.ns` and `lib/Platform.ns`.
+//! The machine and its surroundings: the primitives for output, arguments, time, memory and the end of the program.
+//! `lib/System.ns`, `lib/Platform.ns` and `lib/Programs.ns` call them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

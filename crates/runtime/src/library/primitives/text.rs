@@ -1,5 +1,5 @@
-//! Text: the primitives for case, trimming, replacement, lines and normal forms, for `lib/Kernel.ns` and `lib/Text.ns`; and
-//! the border between text and bytes.
+//! Text: the primitives for case, trimming, replacement, lines and normal forms, and the border between text and bytes.
+//! `lib/Kernel.ns`, `lib/Text.ns` and `lib/Encodings.ns` call them.
 //!
 //! Each takes time in proportion to the text and the result, and is done in pieces.
 

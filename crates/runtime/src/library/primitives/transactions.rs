@@ -1,4 +1,4 @@
-//! Transactions: the primitives of the library's `Transaction`.
+//! Transactions: the primitives for attempts, marks and statistics. `lib/Transactions.ns` calls them.
 
 use squall_heap::Word;
 

@@ -1,4 +1,5 @@
-//! Trees: the objects for the parts of a document, such as the values of JSON or the rows of a table, made piece by piece.
+//! Trees: the objects for the parts of a document, such as the values of JSON or the rows of a table, made piece by
+//! piece. The primitives for JSON, other documents and texts call this module.
 //!
 //! Values that are finished, but belong to a list or object that is not, are in a heap array that is used as a stack. When
 //! the list or object ends, its values leave the stack for an array, which becomes the only value in their place. The
