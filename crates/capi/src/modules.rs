@@ -1,5 +1,5 @@
 //! Functions of the embedder: guest code finds them under a name, and modules of bytecode import them by name, version
-//! and type.
+//! and type. Embedders in C register them with this module.
 
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;

@@ -1,5 +1,5 @@
-//! The descriptor of a stream of bytes: a socket or a pipe. Its operations never block. [`crate::stream`] and
-//! [`crate::tls`] call them.
+//! The descriptor of a stream of bytes: a socket or a pipe. [`crate::stream`] and [`crate::tls`] call its operations,
+//! which never block.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Random requests for the notes service, and the check of its answers: see [`super::service`].
+//! Random requests for the notes service, and the check of its answers. [`super::service`] sends these requests.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,6 +1,6 @@
 //! Jump threading: where paths meet only to part again by what each of them knows already, each path goes its own way.
-//! [`crate::optimise`] runs this pass after the first `simplify`. Paths meet so behind two-armed answers such as
-//! `x isNil`, for receivers of several classes, and behind the values of `and:` and `or:`.
+//! [`crate::optimise`] runs this pass after the first `simplify`. Two-armed answers such as `x isNil`, for receivers of
+//! several classes, end in blocks where paths meet so, and so do the values of `and:` and `or:`.
 //!
 //! A block is copied for each edge on which its branch is decided, with the edge's arguments in place of its parameters.
 //! What the block defines then has several definitions, so its uses elsewhere get parameters where the paths meet

@@ -1,5 +1,5 @@
-//! Slots that name several members of one object: `private Array, Vector = platform kernel.` The file `declarations.rs`
-//! calls this module where a comma follows a slot's name.
+//! The short form of slots that name several members of one object. `declarations` calls this module where a comma
+//! follows a slot's name, as in `private Array, Vector = platform kernel.`
 //!
 //! ```text
 //! imports = [access] name [type] { "," name [type] }+ "=" object "."

@@ -1,5 +1,4 @@
-//! Arrays: the primitives for the arrays and value arrays of `lib/Kernel.ns`. Mostly `lib/Kernel.ns` and
-//! `lib/Persistent.ns` call them.
+//! Arrays: the primitives for arrays and value arrays. Mostly `lib/Kernel.ns` and `lib/Persistent.ns` call them.
 //!
 //! Closures and contexts are in array format, too, but nothing here accepts them: their contents are private to the VM.
 //! Values in array format can be read by all vats and are never written.
