@@ -51,6 +51,10 @@ pub trait Facts {
     /// The same for classes whose instances are arrays of any length.
     fn array_layout(&self, class: u32) -> Option<u32>;
 
+    /// Whether objects of one layout are instances of the classes whose class objects have another layout; `None` if
+    /// those are no class objects.
+    fn is_instance(&self, layout: u32, class: u32) -> Option<bool>;
+
     /// What the objects of a layout have held in a slot so far: [`NIL_ALONE`](crate::words::NIL_ALONE), the bits of a
     /// layout, or [`ANYTHING`](crate::words::ANYTHING). It may widen at any time, but never narrows.
     fn slot_kind(&self, layout: u32, slot: u32) -> u32;

@@ -123,7 +123,7 @@ pub mod block {
 pub mod classes {
     pub use crate::objects::classes::{
         ENCLOSING, SUPERCLASS, array_layout, captures, enclosing, instance_layout, instantiate,
-        make_class,
+        is_instance, make_class,
     };
 }
 

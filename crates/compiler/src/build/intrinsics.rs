@@ -98,12 +98,22 @@ impl Body<'_, '_> {
         let has_double = [left, right].iter().any(|&v| self.kind(v).is(Type::DOUBLE));
         if numbers.doubles || numbers.mixed || saw_doubles || has_double {
             let saw_integers = facts.seen.iter().any(|each| each.layout == layouts::INTEGER);
-            if (numbers.mixed || saw_integers) && !is_known {
+            let has_integers = numbers.mixed || saw_integers;
+            if has_integers && !is_known && !self.computes_doubles(operator, has_double) {
                 return None;
             }
-            return self.doubles(operator, left, right);
+            return self.doubles(operator, left, right, has_integers);
         }
         self.integers(operator, left, right, facts)
+    }
+
+    /// Whether an operator converts all operands to doubles, if one or none is known to be a double.
+    fn computes_doubles(&self, operator: Operator, has_double: bool) -> bool {
+        match operator {
+            Operator::Divide => true,
+            Operator::Arithmetic(..) => has_double,
+            _ => false,
+        }
     }
 
     fn integers(
@@ -154,7 +164,14 @@ impl Body<'_, '_> {
         self.emit(Op::UntagInteger, &[guarded])
     }
 
-    fn doubles(&mut self, operator: Operator, left: Value, right: Value) -> Option<Value> {
+    /// An operator on doubles. An operand may be an integer if its type says so, or if there were integers.
+    fn doubles(
+        &mut self,
+        operator: Operator,
+        left: Value,
+        right: Value,
+        has_integers: bool,
+    ) -> Option<Value> {
         if let Operator::Comparison(condition) = operator {
             if ![left, right].iter().all(|&value| self.is_exact(value)) {
                 return None;
@@ -168,7 +185,10 @@ impl Body<'_, '_> {
             Operator::Divide => Op::FloatDivide,
             _ => return None,
         };
-        let (a, b) = (self.raw_double(left), self.raw_double(right));
+        let (a, b) = match has_integers {
+            true => (self.raw_number(left), self.raw_number(right)),
+            false => (self.raw_double(left), self.raw_double(right)),
+        };
         let result = self.emit(op, &[a, b]);
         Some(self.double_word(result))
     }
@@ -177,6 +197,13 @@ impl Body<'_, '_> {
     fn double_word(&mut self, raw: Value) -> Value {
         let immediate = self.guard(Op::GuardImmediate, &[raw]);
         self.emit(Op::TagDouble, &[immediate])
+    }
+
+    /// Whether [`Body::doubles_first`] pays.
+    pub fn has_doubles_first(&self, primitive: PrimitiveRef, facts: &SiteFacts) -> bool {
+        let has_case = operator(self.builder.facts.primitive(primitive))
+            .is_some_and(|operator| !matches!(operator, Operator::Division(_) | Operator::Bits(_)));
+        has_case && (facts.numbers.doubles || facts.numbers.mixed)
     }
 
     /// Begins with the case that both operands are immediate doubles: answers where it ends with its value. Results that
@@ -223,6 +250,18 @@ impl Body<'_, '_> {
         range.is_none_or(|range| Range::new(1 - EXACT, EXACT - 1).includes(range))
     }
 
+    /// The raw double of a word, which a guard shows to be an immediate number: of an integer the nearest one.
+    fn raw_number(&mut self, value: Value) -> Value {
+        let kind = self.kind(value);
+        if kind.is(Type::INTEGER) || kind.is(Type::DOUBLE) {
+            return self.raw_double(value);
+        }
+        let numbers = Layouts::of(layouts::INTEGER).with(layouts::DOUBLE);
+        let is_number = self.emit(Op::HasLayout(numbers), &[value]);
+        self.check(Op::Guard, is_number);
+        self.emit(Op::NumberToDouble, &[value])
+    }
+
     /// The raw double of a word: of an integer the nearest one, otherwise a guard shows that it is a double.
     fn raw_double(&mut self, value: Value) -> Value {
         if self.kind(value).is(Type::INTEGER) {
@@ -251,6 +290,7 @@ impl Body<'_, '_> {
             "array:at:" => self.array_at(message),
             "array:at:put:" => self.array_at_put(message),
             "arraySize:" => self.array_size(message),
+            "is:instanceOf:" => self.is_instance(message),
             "numberSquareRoot:" => self.square_root(message),
             "stringLength:" => self.text_length(primitive, message),
             "string:equals:" => self.same_text(primitive, message),
@@ -340,6 +380,19 @@ impl Body<'_, '_> {
         let array = self.array(message, &[layouts::ARRAY, layouts::VALUE_ARRAY])?;
         let length = self.emit(Op::Length, &[array]);
         Some(self.emit(Op::TagInteger, &[length]))
+    }
+
+    /// Whether an object is an instance of a class, if the layouts of both tell.
+    fn is_instance(&mut self, message: &Message) -> Option<Value> {
+        let [object, class] = message.operands[..] else { return None };
+        let (object, class) = (self.kind(object), self.kind(class));
+        let &[class] = class.layouts()? else { return None };
+        let layouts = object.every_layout()?;
+        let mut answers =
+            layouts.iter().map(|&layout| self.builder.facts.is_instance(layout, class));
+        let first = answers.next()??;
+        let word = if first { words::TRUE } else { words::FALSE };
+        answers.all(|answer| answer == Some(first)).then(|| self.word(word))
     }
 
     fn square_root(&mut self, message: &Message) -> Option<Value> {

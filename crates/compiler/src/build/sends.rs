@@ -274,7 +274,7 @@ impl Body<'_, '_> {
         let state = self.state;
         let [attempt, slow] = [(); 2].map(|()| self.builder.unit.add_block());
         let mut ends = Vec::new();
-        if facts.numbers.doubles || facts.numbers.mixed {
+        if self.has_doubles_first(primitive, facts) {
             ends.extend(self.doubles_first(primitive, message, slow));
         }
         let fits = self.emit(Op::HasLayout(layouts), &[message.operands[0]]);
@@ -353,7 +353,9 @@ impl Body<'_, '_> {
         facts: &SiteFacts,
     ) -> Option<Value> {
         let fits = message.operands.len() <= MOST_LEAF_ARGUMENTS;
-        let pays = fits && !facts.distrusts && self.builder.facts.has_leaf(primitive);
+        let does_doubles = self.has_doubles_first(primitive, facts);
+        let pays =
+            fits && !does_doubles && !facts.distrusts && self.builder.facts.has_leaf(primitive);
         pays.then(|| self.guard(Op::Leaf(primitive), &message.operands))
     }
 

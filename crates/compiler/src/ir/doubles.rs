@@ -10,7 +10,7 @@ use crate::words;
 pub fn is_immediate(unit: &Unit, value: Value) -> bool {
     let Some(inst) = unit.definition(value) else { return false };
     match inst.op {
-        Op::UntagDouble | Op::GuardImmediate => true,
+        Op::UntagDouble | Op::NumberToDouble | Op::GuardImmediate => true,
         Op::ToDouble => unit.kind(inst.arguments[0]).is(Type::INTEGER),
         Op::FloatNegate => is_immediate(unit, inst.arguments[0]),
         Op::Float(bits) => words::double_word(f64::from_bits(bits.0)).is_some(),

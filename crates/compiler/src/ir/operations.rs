@@ -228,6 +228,7 @@ operations! {
     "fsqrt" FloatSquareRoot f F64 Pure;
     "fcompare" FloatCompare(Condition) ff Bool Pure;
     "to_double" ToDouble i F64 Pure;
+    "number_to_double" NumberToDouble w F64 Pure;
 
     // Truth.
     "not" Not b Bool Pure;

@@ -273,6 +273,20 @@ impl Type {
         if self.kinds == OBJECT { self.layouts.list() } else { None }
     }
 
+    /// The layouts of all its values, those of immediate values included, if they are few.
+    pub fn every_layout(self) -> Option<Vec<u32>> {
+        let immediate = [
+            (INTEGER, layouts::INTEGER),
+            (DOUBLE, layouts::DOUBLE),
+            (NIL, layouts::NIL),
+            (FALSE, layouts::FALSE),
+            (TRUE, layouts::TRUE),
+        ];
+        let immediate = immediate.into_iter().filter(|(kind, _)| self.kinds & kind != 0);
+        let objects = self.layouts.list()?.iter().copied();
+        Some(immediate.map(|(_, layout)| layout).chain(objects).collect())
+    }
+
     /// The layouts of its objects.
     pub fn object_layouts(&self) -> Layouts {
         self.layouts
@@ -363,6 +377,14 @@ mod tests {
                 assert_eq!(left.is(right), left.meet(right) == left, "{left} is {right}");
             }
         }
+    }
+
+    #[test]
+    fn a_type_has_the_layouts_of_all_its_values() {
+        let kind = Type::of_layout(0xc0020).join(Type::INTEGER).join(Type::TRUE);
+        assert_eq!(kind.every_layout(), Some(vec![layouts::INTEGER, layouts::TRUE, 0xc0020]));
+        assert_eq!(Type::NONE.every_layout(), Some(vec![]));
+        assert_eq!(Type::ANY.every_layout(), None);
     }
 
     #[test]

@@ -96,6 +96,7 @@ impl Lowering<'_, '_> {
             Op::Not => self.b.ins().bxor_imm_u(value, 1),
             Op::Wrap(width) => self.wrap(width, value),
             Op::ToDouble => self.b.ins().fcvt_from_sint(F64, value),
+            Op::NumberToDouble => self.number_to_double(value),
             Op::FloatNegate => self.b.ins().fneg(value),
             Op::FloatSquareRoot => self.b.ins().sqrt(value),
             _ => unreachable!("{op} has no lowering"),
@@ -164,6 +165,15 @@ impl Lowering<'_, '_> {
         let rotated = self.b.ins().iadd_imm_s(moved, words::DOUBLE_OFFSET.wrapping_neg() as i64);
         let bits = self.b.ins().rotr_imm_u(rotated, 1);
         self.b.ins().bitcast(F64, MemFlagsData::new(), bits)
+    }
+
+    /// The double of an immediate number: both conversions are made, which takes less time than to jump.
+    fn number_to_double(&mut self, word: ir::Value) -> ir::Value {
+        let integer = self.b.ins().sshr_imm_u(word, i64::from(words::TAG_BITS));
+        let converted = self.b.ins().fcvt_from_sint(F64, integer);
+        let untagged = self.untag_double(word);
+        let is_double = self.is_double(word);
+        self.b.ins().select(is_double, untagged, converted)
     }
 
     /// The word of a double that needs no box.

@@ -253,6 +253,10 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::FloatNegate => (-x).to_bits(),
             Op::FloatSquareRoot => x.sqrt().to_bits(),
             Op::ToDouble => (first as i64 as f64).to_bits(),
+            Op::NumberToDouble if words::word_integer(first).is_some() => {
+                ((first as i64 >> words::TAG_BITS) as f64).to_bits()
+            }
+            Op::NumberToDouble => words::word_double(first).expect("it is a number").to_bits(),
             Op::Same | Op::Identical(_) => u64::from(first == second),
             Op::SameText(primitive) => {
                 u64::from(self.machine.leaf(primitive, arguments) == words::TRUE)

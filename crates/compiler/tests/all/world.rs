@@ -242,6 +242,10 @@ impl Facts for World {
         None
     }
 
+    fn is_instance(&self, layout: u32, class: u32) -> Option<bool> {
+        (class == CLASS).then_some(layout == INSTANCE)
+    }
+
     fn slot_kind(&self, layout: u32, slot: u32) -> u32 {
         if ![INSTANCE, PAIR, TRIPLE].contains(&layout) {
             return words::ANYTHING;

@@ -261,6 +261,10 @@ impl Facts for RuntimeFacts<'_> {
         classes::array_layout(self.vm, LayoutId::from_bits(class)).map(LayoutId::bits)
     }
 
+    fn is_instance(&self, layout: u32, class: u32) -> Option<bool> {
+        classes::is_instance(self.vm, LayoutId::from_bits(layout), LayoutId::from_bits(class))
+    }
+
     fn slot_kind(&self, layout: u32, slot: u32) -> u32 {
         let cell = slot_kinds::cell(LayoutId::from_bits(layout), slot as usize);
         cell.map_or(slot_kinds::ANYTHING, |cell| cell.load(Ordering::Relaxed))

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::{Field, Opcode};
-use squall_bytecode::module::{Region, RegionKind, Side};
+use squall_bytecode::module::{Region, RegionKind};
 use squall_heap::{Object, Word};
 
 use crate::execution::calls;
@@ -30,7 +30,7 @@ use crate::model::behavior::Behavior;
 use crate::model::function::{Function, Site};
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, Outcome};
-use crate::objects::classes::behavior_of_class;
+use crate::objects::classes::{self, behavior_of_class};
 use crate::objects::{block, string};
 use crate::state::sandbox;
 use crate::state::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
@@ -166,9 +166,7 @@ fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
 /// Whether an object with this behavior is an instance of `class`: by definition, so that a class produced in another
 /// enclosing object matches as well. A class object is an instance of `Class`, not of itself.
 pub(crate) fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
-    let Some(caught) = behavior_of_class(vm, class) else { return false };
-    let mut instance_sides = behavior.chain().filter(|behavior| behavior.side == Side::Instance);
-    instance_sides.any(|behavior| behavior.parts().any(|part| part.has_text_of(caught.definition)))
+    behavior_of_class(vm, class).is_some_and(|caught| classes::are_instances(behavior, caught))
 }
 
 /// The regions that contain the activation's pc, innermost first, with their indices.

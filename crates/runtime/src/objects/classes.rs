@@ -258,6 +258,24 @@ pub fn instance_layout(vm: &Vm, class: LayoutId) -> Option<LayoutId> {
     has_plain_instances(instances).then_some(instances.layout)
 }
 
+/// Whether objects with one behavior are instances of the classes whose instances have another: if this or a superclass
+/// or a mixin has the same definition. A class object is an instance of `Class` alone.
+pub fn are_instances(behavior: &'static Behavior, caught: &'static Behavior) -> bool {
+    if std::ptr::eq(behavior, caught) {
+        return true;
+    }
+    let mut instance_sides = behavior.chain().filter(|behavior| behavior.side == Side::Instance);
+    instance_sides.any(|behavior| behavior.parts().any(|part| part.has_text_of(caught.definition)))
+}
+
+/// Whether objects with one layout are instances of the classes whose class objects have another; `None` if those are no
+/// class objects.
+pub fn is_instance(vm: &Vm, layout: LayoutId, class: LayoutId) -> Option<bool> {
+    let metaclass = vm.behavior_of_layout(class).filter(|behavior| behavior.side == Side::Class)?;
+    let caught = metaclass.instance_side.get()?;
+    Some(are_instances(vm.behavior_of_layout(layout)?, caught))
+}
+
 /// The layout of the arrays that classes make on demand whose class objects have this layout.
 pub fn array_layout(vm: &Vm, class: LayoutId) -> Option<LayoutId> {
     let instances = vm.behavior_of_layout(class)?.instance_side.get()?;

@@ -18,7 +18,12 @@ use crate::state::thread::{Thread, Window, allocated};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("arrayClass:new:", |thread, window| answer(make(thread, window))),
+    Primitive::ordinary("arrayClass:new:", |thread, window| {
+        answer(make(thread, window, Word::NIL))
+    }),
+    Primitive::ordinary("arrayClass:new:filledWith:", |thread, window| {
+        answer(make(thread, window, window.get(2)))
+    }),
     Primitive::ordinary("array:at:", at),
     Primitive::ordinary("array:at:put:", at_put),
     Primitive::with_leaf(
@@ -36,14 +41,15 @@ pub static PRIMITIVES: &[Primitive] = &[
         .by_bytes(),
 ];
 
-fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+/// *GC point.*
+fn make(thread: &mut Thread, window: Window, fill: Word) -> Result<Word, Failure> {
     let class = window.get(0);
     let makes_arrays = |behavior: &&'static Behavior| classes::makes_arrays(behavior);
     let behavior = behavior_of_class(thread.vm, class).filter(makes_arrays);
     let layout = behavior.ok_or(Failure::argument(class))?.layout;
     let length = size_argument(window.get(1))?;
     charge_elements(thread, length);
-    allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL)).map(Object::word)
+    allocated(thread.mutator.allocate_array(layout, class, length, fill)).map(Object::word)
 }
 
 /// So many elements are copied or filled.
