@@ -183,13 +183,8 @@ pub enum ConstantFact {
 pub struct MachineFacts {
     /// Offset of the limit: the address that no frame may pass, or zero if the thread must poll.
     pub limit: i32,
-    /// Offset of the address of the bits that say which objects are unlogged. Bit `n` of the byte at this address plus
-    /// `object >> 6` is for the object whose address has `n` in its bits 3 to 5.
-    pub unlogged: i32,
     /// Offset of the address of the window for new objects: the address of the next one, and behind that the window's end.
     pub window: i32,
-    /// The value of `object >> 41` for objects of the nursery, which need no write barrier.
-    pub nursery: u64,
     /// Offset of the entry for machine code in a function.
     pub entry: i32,
     /// Offset in a function of the number of words that it takes, with the receiver, as 32 bits.

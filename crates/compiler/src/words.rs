@@ -48,6 +48,8 @@ pub const LAYOUT_SHIFT: u32 = 32;
 pub const HEADER: i32 = -1;
 /// The bits in the lower half of a text's first word that say: its characters take more than a byte each.
 pub const WIDE: u32 = 0b1100;
+/// The bit of a header's lowest byte that is set if the next store into the object must be logged.
+pub const UNLOGGED: u8 = 1 << 4;
 /// The distance from a pointer's bits to the object's class.
 pub const CLASS: i32 = 8 - 1;
 /// The distance from a pointer's bits to the first slot.

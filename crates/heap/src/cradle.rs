@@ -8,7 +8,7 @@
 //! objects that live in the cradle move into the nursery, and the cradle is *closed* for good: see
 //! [`crate::evacuation`].
 //!
-//! Nothing in the cradle is old, so no store is logged: the mutators' table of unlogged bits is one of zeros.
+//! Nothing in the cradle is old, so no store is logged.
 //!
 //! ```text
 //!   start                     start + taken             start + BYTES
@@ -19,7 +19,7 @@
 
 use crate::record::AllocationWindow;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The bytes of a cradle.
 const BYTES: usize = 1 << 20;
@@ -86,13 +86,6 @@ impl Cradle {
         address.wrapping_sub(self.start) < BYTES
     }
 
-    /// A table of unlogged bits, all zero, as [`crate::Mutator::unlogged_bits`] describes it, for the addresses of the
-    /// cradle.
-    pub(crate) fn nothing_unlogged(&self) -> *const AtomicU8 {
-        static ZEROS: [AtomicU8; BYTES / 64 + 1] = [const { AtomicU8::new(0) }; BYTES / 64 + 1];
-        ZEROS.as_ptr().wrapping_sub(self.start >> 6)
-    }
-
     /// Gives the memory back. All mutators stand, and no object is left.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
@@ -125,16 +118,5 @@ mod tests {
         assert!(!cradle.contains(last));
         cradle.close();
         assert!(cradle.is_closed());
-    }
-
-    #[test]
-    fn no_word_of_the_cradle_is_unlogged() {
-        let cradle = Cradle::open();
-        for offset in [0, 8, 63, 64, BYTES / 2, BYTES - 8] {
-            let byte = cradle.nothing_unlogged().wrapping_add((cradle.start + offset) >> 6);
-            // SAFETY: the table has a byte for each 64 bytes of the cradle.
-            assert_eq!(unsafe { (*byte).load(Ordering::Relaxed) }, 0);
-        }
-        cradle.close();
     }
 }

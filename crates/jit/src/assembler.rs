@@ -3,7 +3,7 @@
 
 use dynasmrt::VecAssembler;
 use dynasmrt::x64::X64Relocation;
-use squall_heap::Mutator;
+use squall_heap::{HEADER_OFFSET, Mutator, TAG_POINTER};
 use squall_runtime::tiers::function::{Accesses, Entries, Function, NativeCode, Site};
 use squall_runtime::tiers::lookup::CacheEntry;
 use squall_runtime::tiers::thread::{Around, NativeStack, State, Thread};
@@ -37,8 +37,8 @@ pub mod offset {
     /// The address that the native stack must not pass, in a thread.
     pub const NATIVE_FLOOR: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, floor)) as i32;
-    /// The address of the table for the write barrier, in a thread.
-    pub const UNLOGGED_BITS: i32 = (offset_of!(Thread, mutator) + Mutator::UNLOGGED_BITS) as i32;
+    /// The byte with the bit of the write barrier, in an object's header.
+    pub const BARRIER: i32 = HEADER_OFFSET as i32 - TAG_POINTER as i32;
     /// The address of the window for new objects, in a thread.
     pub const WINDOW_OF_OBJECTS: i32 = (offset_of!(Thread, mutator) + Mutator::WINDOW) as i32;
     /// The calls and turns until the next sample, in a thread.

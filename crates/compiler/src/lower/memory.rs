@@ -14,9 +14,6 @@ use crate::ir::values::{Place, Site, SlotKind, Source};
 use crate::lower::function::{Lowering, machine_type, trusted};
 use crate::words;
 
-/// The shift that leaves the number of an object's space.
-const SPACE_SHIFT: i64 = 41;
-
 impl Lowering<'_, '_> {
     /// A read or write of an object or of the frame.
     pub fn memory(&mut self, inst: Inst) -> Option<ir::Value> {
@@ -143,20 +140,8 @@ impl Lowering<'_, '_> {
             let is_pointer = self.b.ins().icmp_imm_u(IntCC::Equal, tag, words::TAG_POINTER as i64);
             self.skip_unless(is_pointer, done);
         }
-        let space = self.b.ins().ushr_imm_u(object, SPACE_SHIFT);
-        let nursery = self.machine.nursery as i64;
-        let is_old = self.b.ins().icmp_imm_u(IntCC::NotEqual, space, nursery);
-        self.skip_unless(is_old, done);
-        let thread = self.thread();
-        let table = self.b.ins().load(I64, trusted(), thread, self.machine.unlogged);
-        let index = self.b.ins().ushr_imm_u(object, 6);
-        let address = self.b.ins().iadd(table, index);
-        let byte = self.b.ins().load(I8, trusted(), address, 0);
-        let byte = self.b.ins().uextend(I64, byte);
-        let bit = self.b.ins().ushr_imm_u(object, 3);
-        let bit = self.b.ins().band_imm_u(bit, 7);
-        let bits = self.b.ins().ushr(byte, bit);
-        let is_unlogged = self.b.ins().band_imm_u(bits, 1);
+        let byte = self.b.ins().load(I8, trusted(), object, words::HEADER);
+        let is_unlogged = self.b.ins().band_imm_u(byte, i64::from(words::UNLOGGED));
         let slow = self.cold_block();
         self.b.ins().brif(is_unlogged, slow, &[], done, &[]);
         self.b.switch_to_block(slow);

@@ -39,9 +39,6 @@ const WINDOW: u64 = 13;
 /// A word of a new object that nothing has written yet: no collection may see it.
 const UNWRITTEN: u64 = 0b10_0011;
 
-/// The table of unlogged objects is so far from everything that its bytes are told by their size.
-const UNLOGGED: u64 = 11 << KIND_SHIFT;
-
 /// Runs a unit whose arguments are in the frame at this place of the stack.
 pub fn run(machine: &mut Machine<'_>, lowered: &Lowered, base: usize) -> Result<u64, Trap> {
     let values = HashMap::new();
@@ -190,9 +187,9 @@ impl Evaluation<'_, '_, '_> {
     fn load(&mut self, address: u64, bytes: u32) -> u64 {
         let offset = address & ((1 << KIND_SHIFT) - 1);
         match (address >> KIND_SHIFT, bytes) {
-            (_, 1) => 0xFF,
+            // Only the write barrier loads bytes: each object is unlogged.
+            (_, 1) => u64::from(words::UNLOGGED),
             (FRAME, _) => self.machine.stack[offset as usize / 8],
-            (THREAD, _) if offset == 16 => UNLOGGED,
             (THREAD, _) if offset == 24 => 0,
             (THREAD, _) if offset == 32 => WINDOW << KIND_SHIFT,
             (WINDOW, _) if offset == 0 => {

@@ -266,15 +266,7 @@ impl Facts for World {
     }
 
     fn machine(&self) -> MachineFacts {
-        MachineFacts {
-            limit: 8,
-            unlogged: 16,
-            nursery: 3,
-            entry: 0,
-            arguments: 4,
-            floor: 24,
-            window: 32,
-        }
+        MachineFacts { limit: 8, entry: 0, arguments: 4, floor: 24, window: 32 }
     }
 
     /// Addresses that tell apart what they belong to: the uppermost four bits are the kind.

@@ -24,13 +24,11 @@ use crate::options::{CollectionKind, HeapOptions};
 use crate::representation::{Format, Object};
 use crate::sizing::Sizing;
 use mmtk::util::heap::vm_layout::VMLayout;
-use mmtk::util::metadata::side_metadata::global_side_metadata_vm_base_address;
 use mmtk::util::opaque_pointer::{OpaquePointer, VMThread};
 use mmtk::util::options::{GCTriggerSelector, NurserySize, PlanSelector};
 use mmtk::util::{Address, ObjectReference};
 use mmtk::vm::VMBinding;
 use mmtk::{MMTK, MMTKBuilder, memory_manager};
-use std::sync::atomic::AtomicU8;
 use std::sync::{Once, OnceLock};
 
 /// The virtual machine, as a type for MMTk's traits.
@@ -143,11 +141,6 @@ fn current_kind() -> CollectionKind {
 /// Bytes in use, free memory inside used blocks included.
 pub(crate) fn used_bytes() -> usize {
     memory_manager::used_bytes(instance())
-}
-
-/// The table of unlogged bits: bit `address / 8 % 8` of byte `address / 64`, for all addresses.
-pub(crate) fn unlogged_bits() -> *const AtomicU8 {
-    global_side_metadata_vm_base_address().to_ptr()
 }
 
 /// Whether the write barrier remembers stores into this array by element. For weak arrays it does not: a remembered

@@ -1,11 +1,11 @@
 //! The object model: MMTk asks here for the size of an object, for the places of its metadata, and how to copy it.
 //!
 //! The two lowest bits of the header are MMTk's forwarding bits, and the whole header becomes the
-//! forwarding pointer of a moved object. Mark bits, and the bits of the write barrier, lie in side
+//! forwarding pointer of a moved object. The bit of the write barrier is in the header as well. Mark bits lie in side
 //! tables.
 
 use super::{Binding, from_usize, object, reference};
-use crate::representation::{COLLECTOR_BITS, Object, WORD_BYTES};
+use crate::representation::{COLLECTOR_BITS, Object, UNLOGGED_BIT, WORD_BYTES};
 use mmtk::util::copy::{CopySemantics, GCWorkerCopyContext};
 use mmtk::util::{Address, ObjectReference};
 use mmtk::vm::{
@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct ObjectModel;
 
 impl mmtk::vm::ObjectModel<Binding> for ObjectModel {
-    const GLOBAL_LOG_BIT_SPEC: VMGlobalLogBitSpec = VMGlobalLogBitSpec::side_first();
+    const GLOBAL_LOG_BIT_SPEC: VMGlobalLogBitSpec =
+        VMGlobalLogBitSpec::in_header(UNLOGGED_BIT as isize);
     const LOCAL_FORWARDING_POINTER_SPEC: VMLocalForwardingPointerSpec =
         VMLocalForwardingPointerSpec::in_header(0);
     const LOCAL_FORWARDING_BITS_SPEC: VMLocalForwardingBitsSpec =

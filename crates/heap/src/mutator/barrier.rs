@@ -1,7 +1,8 @@
 //! The write barrier: it runs after each store of a pointer into an object that may be old. The runtime's access
 //! functions call the stores here.
 //!
-//! An object that has survived a collection is *unlogged*. The first store into it logs it: the next nursery collection
+//! An object that has survived a collection is *unlogged*, which a [bit](crate::UNLOGGED) of its header says: machine code
+//! tests it, too, and calls [`Mutator::slot_written`] or [`Mutator::element_was_written`]. The first store into it logs it: the next nursery collection
 //! visits all of its slots. For large arrays each store remembers the single slot instead, because a visit to a million
 //! slots takes milliseconds.
 
@@ -186,15 +187,6 @@ impl Object {
 }
 
 impl Mutator {
-    /// Where the address of the table of unlogged bits is in this structure, in bytes.
-    pub const UNLOGGED_BITS: usize = std::mem::offset_of!(Mutator, unlogged_bits);
-
-    /// The address of the table of unlogged bits: machine code tests the bit `address / 8 % 8` of the byte
-    /// `address / 64`, and calls [`Mutator::slot_written`] or [`Mutator::element_was_written`] if it is set.
-    pub fn unlogged_bits(&self) -> usize {
-        self.unlogged_bits as usize
-    }
-
     /// The barrier after a store into a slot by machine code.
     pub fn slot_written(&mut self, object: Object, value: Word) {
         self.object_written(object, value);
@@ -208,7 +200,7 @@ impl Mutator {
     /// The barrier after a store of `value` into any slot of `object`.
     #[inline(always)]
     fn object_written(&mut self, object: Object, value: Word) {
-        if value.is_pointer() && self.is_unlogged(object) {
+        if value.is_pointer() && object.is_unlogged() {
             self.log(object);
         }
     }
@@ -216,7 +208,7 @@ impl Mutator {
     /// The barrier after a store of `value` as an element of `array`.
     #[inline(always)]
     fn element_written(&mut self, array: Object, index: usize, value: Word) {
-        if value.is_pointer() && self.is_unlogged(array) {
+        if value.is_pointer() && array.is_unlogged() {
             self.log_elements(array, index, 1);
         }
     }
@@ -224,7 +216,7 @@ impl Mutator {
     /// The barrier after stores of any values as `count` elements of `array`.
     #[inline]
     fn elements_written(&mut self, array: Object, index: usize, count: usize) {
-        if self.is_unlogged(array) {
+        if array.is_unlogged() {
             self.log_elements(array, index, count);
         }
     }
@@ -232,19 +224,9 @@ impl Mutator {
     /// Notes that data of `object` outside of the heap has changed: the next collection scans the object.
     #[inline(always)]
     pub fn remember(&mut self, object: Object) {
-        if self.is_unlogged(object) {
+        if object.is_unlogged() {
             self.log(object);
         }
-    }
-
-    #[inline(always)]
-    fn is_unlogged(&self, object: Object) -> bool {
-        let address = object.address();
-        // SAFETY: the table has a bit for every word of the heap's address range, mapped where
-        // objects are; or one for every word of the cradle, which has all objects then.
-        let byte = unsafe { &*self.unlogged_bits.wrapping_add(address >> 6) };
-        // Relaxed: bits are set by the collector only, and logging twice is harmless.
-        byte.load(Ordering::Relaxed) >> (address >> 3 & 7) & 1 != 0
     }
 
     #[cold]

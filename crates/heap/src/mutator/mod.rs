@@ -19,7 +19,7 @@ mod root_handles;
 
 pub use root_handles::{RootHandle, RootScope};
 
-use crate::collector::{self, MutatorBinding};
+use crate::collector::MutatorBinding;
 use crate::evacuation;
 use crate::heap::Heap;
 use crate::options::CollectionKind;
@@ -28,14 +28,11 @@ use crate::representation::Word;
 use barrier::Remembered;
 use meter::Meter;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU8;
 
 /// An attached thread: allocates, stores, and takes part in stops. Dropping it detaches the thread.
 pub struct Mutator {
     /// The place of the next small object, or an empty window if each allocation is to be slow.
     window: NonNull<AllocationWindow>,
-    /// One bit per word of memory: set for objects whose next store must be logged.
-    unlogged_bits: *const AtomicU8,
     record: RecordPointer,
     /// The collector's part; `None` while there is no collector.
     binding: Option<MutatorBinding>,
@@ -70,7 +67,6 @@ impl Mutator {
         });
         let mut mutator = Mutator {
             window: cradle_window(record),
-            unlogged_bits: heap.cradle.nothing_unlogged(),
             record,
             binding: None,
             heap,
@@ -99,7 +95,6 @@ impl Mutator {
                 None => binding.window(),
                 Some(_) => AllocationWindow::empty(),
             };
-            self.unlogged_bits = collector::unlogged_bits();
         }
     }
 

@@ -18,10 +18,10 @@ mod word;
 pub use layout::{Format, LayoutId};
 pub use object::{
     CLASS_OFFSET, FIRST_BYTE_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Flag, HASH_BITS,
-    HEADER_OFFSET, LAYOUT_OFFSET, LENGTH_OFFSET, MAX_LENGTH, Object, RUN, WORD_BYTES,
+    HEADER_OFFSET, LAYOUT_OFFSET, LENGTH_OFFSET, MAX_LENGTH, Object, RUN, UNLOGGED, WORD_BYTES,
     number_of_hash, size_of_array, size_of_bytes, size_of_slots,
 };
-pub(crate) use object::{COLLECTOR_BITS, offset_of_element, offset_of_slot};
+pub(crate) use object::{COLLECTOR_BITS, UNLOGGED_BIT, offset_of_element, offset_of_slot};
 pub use word::{
     DOUBLE_MASK, DOUBLE_OFFSET, SMALL_INTEGER_MAX, SMALL_INTEGER_MIN, TAG_BITS, TAG_DOUBLE,
     TAG_MASK, TAG_POINTER, TAG_SMALL_INTEGER, TAG_SPECIAL, Word,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   offset  word
-//!      0    layout (32) │ identity hash (28) │ flags (2) │ collector (2)
+//!      0    layout (32) │ identity hash (27) │ unlogged (1) │ flags (2) │ collector (2)
 //!      8    class, a tagged word
 //!     16    first slot        or  first raw word     or  length, untagged
 //!     24    second slot …         second raw word …      first element, or first eight bytes …
@@ -58,9 +58,14 @@ pub const MAX_LENGTH: usize = 1 << 44;
 /// The bits of the lower header half that belong to the collector.
 pub(crate) const COLLECTOR_BITS: u32 = 0b11;
 const FLAG_SHIFT: u32 = 2;
-const HASH_SHIFT: u32 = 4;
+/// Where the bit of the write barrier is in the header, counted from the lowest bit.
+pub(crate) const UNLOGGED_BIT: u32 = 4;
+/// The bit of a header's lowest byte that is set if the next store into the object must be logged: see
+/// `mutator/barrier.rs`.
+pub const UNLOGGED: u8 = 1 << UNLOGGED_BIT;
+const HASH_SHIFT: u32 = 5;
 /// Identity hashes have this many bits.
-pub const HASH_BITS: u32 = 28;
+pub const HASH_BITS: u32 = 27;
 
 const _: () = assert!(cfg!(target_endian = "little"), "the layout is the header's upper half");
 const _: () = assert!(HASH_SHIFT + HASH_BITS == u32::BITS);
@@ -164,6 +169,13 @@ impl Object {
         self.half(HEADER_OFFSET).load(Ordering::Relaxed) & flag as u32 != 0
     }
 
+    /// Whether the next store into the object must be logged.
+    #[inline(always)]
+    pub(crate) fn is_unlogged(self) -> bool {
+        // Relaxed: only the collector sets the bit, and logging twice is harmless.
+        self.half(HEADER_OFFSET).load(Ordering::Relaxed) & u32::from(UNLOGGED) != 0
+    }
+
     /// Sets `flag`; true for exactly one of the calls that find it clear.
     pub fn set_flag(self, flag: Flag) -> bool {
         self.half(HEADER_OFFSET).fetch_or(flag as u32, Ordering::Relaxed) & flag as u32 == 0
@@ -174,7 +186,7 @@ impl Object {
         self.half(HEADER_OFFSET).fetch_and(!(flag as u32), Ordering::Relaxed) & flag as u32 != 0
     }
 
-    /// The identity hash, 28 bits and never zero, assigned at the first request.
+    /// The identity hash, 27 bits and never zero, assigned at the first request.
     #[inline]
     pub fn identity_hash(self) -> u32 {
         match self.half(HEADER_OFFSET).load(Ordering::Relaxed) >> HASH_SHIFT {
@@ -198,7 +210,7 @@ impl Object {
         (hash != 0).then_some(hash)
     }
 
-    /// Makes `hash`, of which 28 bits count, the identity hash, unless there is one already. Answers the object's hash.
+    /// Makes `hash`, of which 27 bits count, the identity hash, unless there is one already. Answers the object's hash.
     /// The runtime keeps content hashes of symbols here.
     #[cold]
     pub fn assign_identity_hash(self, hash: u32) -> u32 {
@@ -227,7 +239,7 @@ impl Object {
 /// The number of consecutive elements of an array that are a *run*.
 pub const RUN: usize = 8;
 
-/// An odd factor, from the golden ratio: a bijection of the numbers below 2²⁸, which spreads
+/// An odd factor, from the golden ratio: a bijection of the numbers below 2²⁷, which spreads
 /// consecutive ones.
 const FACTOR: u32 = 0x9E3_779B;
 /// Undoes the multiplication with the factor, modulo 2³².
@@ -246,8 +258,8 @@ const fn inverse(factor: u32) -> u32 {
     inverse
 }
 
-/// The hash of a new number, the first of `count` numbers. The first 2²⁸ − 1 numbers give distinct hashes, spread over
-/// all 28 bits.
+/// The hash of a new number, the first of `count` numbers. The first 2²⁷ − 1 numbers give distinct hashes, spread over
+/// all 27 bits.
 fn fresh_hash(count: u32) -> u32 {
     static NUMBERS: AtomicU32 = AtomicU32::new(1);
     // The numbers need only differ, so relaxed suffices.

@@ -33,7 +33,7 @@ use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::Field;
 use squall_bytecode::register_set::RegisterSet;
 use squall_compiler::words::NO_ANSWER;
-use squall_heap::{LayoutId, Word, slot_kinds};
+use squall_heap::{LayoutId, UNLOGGED, Word, slot_kinds};
 use squall_runtime::tiers::function::{Accesses, Function, Site};
 use squall_runtime::tiers::known;
 
@@ -480,7 +480,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// Jumps if the word in `rcx` is a pointer, and the object in `rax` old and not logged. Destroys `rdx`, `rsi`, `rdi`.
+    /// Jumps if the word in `rcx` is a pointer, and the object in `rax` old and not logged. Destroys `rdx`.
     fn test_barrier(&mut self, logged: DynamicLabel) {
         let done = self.label();
         dynasm!(self.ops
@@ -488,15 +488,8 @@ impl Emitter<'_> {
             ; lea edx, [rcx - 1]
             ; test dl, 7
             ; jnz =>done
-            ; mov rdx, rax
-            ; shr rdx, 6
-            ; mov rsi, [r15 + offset::UNLOGGED_BITS]
-            ; movzx esi, BYTE [rsi + rdx]
-            ; mov edx, eax
-            ; shr edx, 3
-            ; and edx, 7
-            ; bt esi, edx
-            ; jc =>logged
+            ; test BYTE [rax + offset::BARRIER], UNLOGGED as i8
+            ; jnz =>logged
             ; =>done
         );
     }

@@ -285,10 +285,7 @@ impl Facts for RuntimeFacts<'_> {
     fn machine(&self) -> MachineFacts {
         MachineFacts {
             limit: offset::LIMIT,
-            unlogged: offset::UNLOGGED_BITS,
             window: offset::WINDOW_OF_OBJECTS,
-            // No space has this number: the bits tell, for the nursery, too.
-            nursery: u64::from(u32::MAX),
             entry: offset::entry(self.accesses),
             arguments: offset::ARGUMENTS,
             floor: offset::NATIVE_FLOOR,
@@ -415,6 +412,7 @@ const _: () = {
     assert!(words::CLASS == offset::CLASS && words::LENGTH == offset::LENGTH);
     assert!(words::FIRST_SLOT == offset::slot(0) && words::FIRST_ELEMENT == offset::element(0));
     assert!(words::HEADER == squall_heap::HEADER_OFFSET as i32 - words::TAG_POINTER as i32);
+    assert!(words::UNLOGGED == squall_heap::UNLOGGED);
     assert!(words::WIDE == Flag::First as u32 | Flag::Second as u32);
     assert!(layouts::STRING == known::STRING.bits() && layouts::SYMBOL == known::SYMBOL.bits());
     assert!(layouts::ARRAY == known::ARRAY.bits() && layouts::BLOCK == known::BLOCK.bits());

@@ -190,7 +190,7 @@ impl Text {
         self.code_points().cmp(other.code_points())
     }
 
-    /// A [hash](hashing) of the code points, of 28 bits, kept in the header.
+    /// A [hash](hashing) of the code points, of 27 bits, kept in the header.
     pub fn hash(self) -> u32 {
         // Strings never use the header's hash for their identity, so it can cache this one.
         self.object.assigned_hash().unwrap_or_else(|| {
