@@ -84,6 +84,8 @@ pub mod layouts {
     pub const FALSE: u32 = layout(4, 0, 0);
     /// `true`.
     pub const TRUE: u32 = layout(5, 0, 0);
+    /// Those of all immediate values.
+    pub const IMMEDIATE: [u32; 5] = [INTEGER, DOUBLE, NIL, TRUE, FALSE];
     /// Integers that are not small.
     pub const LARGE_INTEGER: u32 = layout(6, 0, 2);
     /// Doubles that are not immediate.

@@ -22,10 +22,9 @@
 //! otherwise the first one could happen beyond the hard mark, and leave no room for handlers.
 //!
 //! The *nursery* is what is allocated between two nursery collections. It begins small: its memory stays in the caches,
-//! and what survives is copied in a short pause. If much survives, it doubles, so that objects have more time to die. If
-//! they have not used it, and twice as much survives, it halves again for a while: such objects live long, and each is
-//! copied once in any nursery. If next to nothing survives, it halves, too. It grows only while the survivors expected are
-//! below [`MOST_SURVIVORS`], which bounds the pause. MMTk collects at the greatest nursery; smaller ones are this module's, through the trigger.
+//! and what survives is copied in a short pause. If much survives, it doubles, so that objects have more time to die;
+//! if next to nothing does, it halves. It grows only while the survivors expected are below [`MOST_SURVIVORS`], which
+//! bounds the pause. MMTk collects at the greatest nursery; smaller ones are this module's, through the trigger.
 //!
 //! Memory is used in blocks, and each collection with survivors leaves some blocks that hold little. The next full
 //! collection frees empty blocks only. Without *compaction*, a program that keeps one object of each nursery would pay
@@ -51,11 +50,7 @@ const MIN_GROWN_NURSERIES: usize = 4;
 /// A nursery grows if more than this fraction survives.
 const MUCH_SURVIVES: usize = 8;
 /// A nursery shrinks if less than this fraction survives.
-const LITTLE_SURVIVES: usize = 256;
-/// A nursery that has grown shrinks again if more survives than so many quarters of what survived before.
-const QUARTERS_OF_LONG_LIVES: usize = 7;
-/// So many nursery collections pass from then on until it may grow again.
-const NO_GROWTH: usize = 16;
+const LITTLE_SURVIVES: usize = 64;
 /// A nursery does not grow if more than this would survive.
 const MOST_SURVIVORS: usize = 8 << 20;
 /// The nursery grows by this factor at most.
@@ -79,10 +74,6 @@ pub(crate) struct Sizing {
     nursery: usize,
     /// The nursery now.
     current: AtomicUsize,
-    /// What survived when the nursery grew, until the next collection; otherwise 0.
-    grown_for: AtomicUsize,
-    /// For so many nursery collections, the nursery does not grow.
-    growth_waits: AtomicUsize,
     limit: AtomicUsize,
     /// Bytes of large objects whose allocation waits for a collection.
     pending: AtomicUsize,
@@ -112,8 +103,6 @@ impl Sizing {
             maximum,
             nursery,
             current: AtomicUsize::new(nursery),
-            grown_for: AtomicUsize::new(0),
-            growth_waits: AtomicUsize::new(0),
             limit: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             pressure: AtomicU8::new(Pressure::Low as u8),
@@ -143,18 +132,7 @@ impl Sizing {
     fn resize_nursery(&self, survivors: usize) {
         let (least, most) = self.nurseries();
         let current = self.current();
-        let before = self.grown_for.swap(0, Ordering::Relaxed);
-        let waits = self.growth_waits.load(Ordering::Relaxed);
-        self.growth_waits.store(waits.saturating_sub(1), Ordering::Relaxed);
-        let may_grow = waits == 0 && 2 * survivors <= MOST_SURVIVORS && current < most;
-        let next = if before > 0 && 4 * survivors > QUARTERS_OF_LONG_LIVES * before {
-            self.growth_waits.store(NO_GROWTH, Ordering::Relaxed);
-            current / 2
-        } else if survivors > current / MUCH_SURVIVES {
-            if !may_grow {
-                return;
-            }
-            self.grown_for.store(survivors, Ordering::Relaxed);
+        let next = if survivors > current / MUCH_SURVIVES && 2 * survivors <= MOST_SURVIVORS {
             2 * current
         } else if survivors < current / LITTLE_SURVIVES {
             current / 2
@@ -377,18 +355,8 @@ mod tests {
         assert_eq!(nursery_after(1024 * MIB, &[MIB / 4]), 4 * MIB);
         assert_eq!(nursery_after(1024 * MIB, &[MIB]), 8 * MIB);
         assert_eq!(nursery_after(1024 * MIB, &[2 * MIB; 9]), 16 * MIB);
-        assert_eq!(nursery_after(1024 * MIB, &[4 * MIB, 6 * MIB, 6 * MIB]), 8 * MIB);
+        assert_eq!(nursery_after(1024 * MIB, &[4 * MIB, 8 * MIB, 8 * MIB]), 8 * MIB);
         assert_eq!(nursery_after(64 * MIB, &[4 * MIB]), 4 * MIB);
-    }
-
-    #[test]
-    fn the_nursery_of_objects_that_live_long_stays_small() {
-        assert_eq!(nursery_after(1024 * MIB, &[2 * MIB, 4 * MIB]), 4 * MIB);
-        let mut survivors = vec![2 * MIB, 4 * MIB];
-        survivors.extend([2 * MIB; NO_GROWTH]);
-        assert_eq!(nursery_after(1024 * MIB, &survivors), 4 * MIB);
-        survivors.push(2 * MIB);
-        assert_eq!(nursery_after(1024 * MIB, &survivors), 8 * MIB);
     }
 
     #[test]

@@ -206,19 +206,20 @@ impl Body<'_, '_> {
         has_case && (facts.numbers.doubles || facts.numbers.mixed)
     }
 
-    /// Begins with the case that both operands are immediate doubles: answers where it ends with its value. Results that
-    /// need a box are `slow`. The current block is then that of all other operands.
+    /// Begins with the case that both operands are immediate doubles, if it pays: answers where it ends with its value.
+    /// Results that need a box are `slow`. The current block is then that of all other operands.
     pub fn doubles_first(
         &mut self,
         primitive: PrimitiveRef,
         message: &Message,
+        facts: &SiteFacts,
         slow: Block,
     ) -> Option<(Block, Value)> {
-        let operator = operator(self.builder.facts.primitive(primitive))?;
-        let [left, right] = message.operands[..] else { return None };
-        if matches!(operator, Operator::Division(_) | Operator::Bits(_)) {
+        if !self.has_doubles_first(primitive, facts) {
             return None;
         }
+        let operator = operator(self.builder.facts.primitive(primitive))?;
+        let [left, right] = message.operands[..] else { return None };
         let others = self.builder.unit.add_block();
         let (a, b) = (self.double_or(left, others), self.double_or(right, others));
         let op = match operator {

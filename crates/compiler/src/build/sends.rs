@@ -118,9 +118,8 @@ impl Body<'_, '_> {
         if let Some([layout]) = kind.layouts() {
             return Some(*layout);
         }
-        let immediate =
-            [layouts::INTEGER, layouts::DOUBLE, layouts::NIL, layouts::TRUE, layouts::FALSE];
-        immediate.into_iter().find(|&layout| kind != Type::NONE && kind.is(Type::of_layout(layout)))
+        let mut immediate = layouts::IMMEDIATE.into_iter();
+        immediate.find(|&layout| kind != Type::NONE && kind.is(Type::of_layout(layout)))
     }
 
     /// Leaves unless a value has one of these layouts.
@@ -274,9 +273,7 @@ impl Body<'_, '_> {
         let state = self.state;
         let [attempt, slow] = [(); 2].map(|()| self.builder.unit.add_block());
         let mut ends = Vec::new();
-        if self.has_doubles_first(primitive, facts) {
-            ends.extend(self.doubles_first(primitive, message, slow));
-        }
+        ends.extend(self.doubles_first(primitive, message, facts, slow));
         let fits = self.emit(Op::HasLayout(layouts), &[message.operands[0]]);
         self.end(End::Branch(fits, Jump::to(attempt), Jump::to(slow)));
         self.current = Some(attempt);

@@ -275,16 +275,9 @@ impl Type {
 
     /// The layouts of all its values, those of immediate values included, if they are few.
     pub fn every_layout(self) -> Option<Vec<u32>> {
-        let immediate = [
-            (INTEGER, layouts::INTEGER),
-            (DOUBLE, layouts::DOUBLE),
-            (NIL, layouts::NIL),
-            (FALSE, layouts::FALSE),
-            (TRUE, layouts::TRUE),
-        ];
-        let immediate = immediate.into_iter().filter(|(kind, _)| self.kinds & kind != 0);
-        let objects = self.layouts.list()?.iter().copied();
-        Some(immediate.map(|(_, layout)| layout).chain(objects).collect())
+        let may_be = |layout: &u32| self.may_be(Type::of_layout(*layout));
+        let immediate = layouts::IMMEDIATE.into_iter().filter(may_be);
+        Some(immediate.chain(self.layouts.list()?.iter().copied()).collect())
     }
 
     /// The layouts of its objects.
