@@ -54,6 +54,7 @@ fn evacuate(heap: &Heap, record: RecordPointer) {
     let garbage = heap.cradle.used().saturating_sub(evacuation.copied);
     heap.cradle.close();
     heap.cradle_is_left(garbage);
+    heap.sizing.cradle_was_left();
     collector::collect_fully_next();
 }
 

@@ -3,8 +3,10 @@
 //!
 //! The *limit* is the size at which everything is collected. A full collection sets it to three times the surviving
 //! bytes; it leaves room for at least [`MIN_NURSERIES`] nurseries, and is neither below [`MIN_LIMIT`] nor above the
-//! user's maximum. The first limit is larger. During a full collection the limit is the maximum: MMTk decides about the
-//! next collection with the memory that it has just released, before the new limit is known.
+//! user's maximum. The first limit is larger, and outlives the full collection that follows the evacuation of the
+//! [cradle](crate::cradle): that one comes early, whatever the program keeps. During a full collection the limit is the
+//! maximum: MMTk decides about the next collection with the memory that it has just released, before the new limit is
+//! known.
 //!
 //! This module decides about exhaustion earlier than MMTk would: MMTk goes on until no page is left, with ever more
 //! full collections for ever less memory. Two marks below the maximum divide it:
@@ -80,6 +82,8 @@ pub(crate) struct Sizing {
     pressure: AtomicU8,
     /// Whether the next full collection compacts, because the last one has left memory sparse without compacting.
     must_compact: AtomicBool,
+    /// Whether the next full collection is the one after the cradle's evacuation.
+    is_first: AtomicBool,
     /// Whether exhaustion was reported since survivors were last below the soft mark.
     reported: AtomicBool,
 }
@@ -107,10 +111,20 @@ impl Sizing {
             pending: AtomicUsize::new(0),
             pressure: AtomicU8::new(Pressure::Low as u8),
             must_compact: AtomicBool::new(false),
+            is_first: AtomicBool::new(false),
             reported: AtomicBool::new(false),
         };
-        sizing.set_limit_for(0, MIN_LIMIT.max(maximum / FIRST_LIMIT_FRACTION));
+        sizing.set_limit_for(0, sizing.least_first_limit());
         sizing
+    }
+
+    fn least_first_limit(&self) -> usize {
+        MIN_LIMIT.max(self.maximum / FIRST_LIMIT_FRACTION)
+    }
+
+    /// The cradle was evacuated: the next full collection keeps the first limit.
+    pub(crate) fn cradle_was_left(&self) {
+        self.is_first.store(true, Ordering::Relaxed);
     }
 
     /// The least and the greatest nursery.
@@ -184,7 +198,9 @@ impl Sizing {
         let is_sparse = used > live + live / SPARSE_FRACTION + self.nursery;
         let has_room = used + live + self.copy_reserve() <= self.highest();
         self.must_compact.store(is_sparse && has_room && !has_compacted, Ordering::Relaxed);
-        self.set_limit_for(used.saturating_add(pending), MIN_LIMIT);
+        let is_first = self.is_first.swap(false, Ordering::Relaxed);
+        let least = if is_first { self.least_first_limit() } else { MIN_LIMIT };
+        self.set_limit_for(used.saturating_add(pending), least);
         let pressure = if used > self.hard_mark() {
             Pressure::Exhausted
         } else if used > self.soft_mark() {
@@ -296,6 +312,18 @@ mod tests {
         assert_eq!(after_full_collections(1024 * MIB, &[500 * MIB]).limit(), 960 * MIB);
         assert_eq!(after_full_collections(1024 * MIB, &[960 * MIB]).limit(), 1024 * MIB);
         assert_eq!(after_full_collections(16 * MIB, &[]).limit(), 14 * MIB);
+    }
+
+    #[test]
+    fn the_first_limit_outlives_the_evacuation_of_the_cradle() {
+        let sizing = Sizing::new(48 * 100 * MIB, 4 * MIB);
+        assert_eq!(sizing.limit(), 100 * MIB);
+        sizing.cradle_was_left();
+        for limit in [100 * MIB, 64 * MIB] {
+            sizing.collection_releases(CollectionKind::Full);
+            sizing.collection_ended(CollectionKind::Full, 2 * MIB, 2 * MIB);
+            assert_eq!(sizing.limit(), limit);
+        }
     }
 
     #[test]

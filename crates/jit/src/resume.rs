@@ -2,9 +2,9 @@
 //! tier enters machine code with it, and helpers after which the strand is elsewhere, or another strand runs.
 //!
 //! An activation that was abandoned has no native frame. If it went on by itself, its return would lead through the tier
-//! to its caller. So the native frames of some callers are made first, as calls would have made them: each is a return
-//! address in the caller's base code, and the caller's frame. This is done for a few activations only: a strand that
-//! waits for others all the time returns through few of them before it waits again.
+//! to its caller. So the native frames of some callers are made first: each is a return address in the caller's base code,
+//! and the caller's frame. This is done for a few activations only: a strand that waits for others all the time returns
+//! through few of them before it waits again.
 
 use std::sync::atomic::Ordering;
 

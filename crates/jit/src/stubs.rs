@@ -383,7 +383,8 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; pop rbx
         ; pop rbp
         ; ret
-        // Makes the native frames of the activations around, the outermost first, as their calls would have.
+        // Makes the native frames of the activations around, the outermost first. Each is called from here, and goes on
+        // from here when the inner one returns: the processor foresees returns to calls only.
         ; begin:
         ; push rbx
         ; mov rbx, [r15 + offset::OUTERMOST]
@@ -393,7 +394,13 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; around:
         ; mov eax, ecx
         ; shl eax, AROUND_SHIFT
+        ; sub rsp, 8
         ; push QWORD [r15 + rax + (offset::AROUND + offset::RETURN_ADDRESS - AROUND_SIZE)]
+        ; call >inner
+        ; pop rcx
+        ; add rsp, 8
+        ; jmp rcx
+        ; inner:
         ; push rbx
         ; mov rbx, [r15 + rax + (offset::AROUND + offset::INNER - AROUND_SIZE)]
         ; sub ecx, 1

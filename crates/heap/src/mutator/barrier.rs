@@ -57,6 +57,20 @@ impl Object {
         mutator.object_written(self, value);
     }
 
+    /// Stores into the slot `index` of an object whose layout's slots have no [kinds](slot_kinds): one of the runtime's own,
+    /// which no class describes.
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_slot) it.
+    #[inline(always)]
+    pub unsafe fn set_own_slot_unchecked(self, mutator: &mut Mutator, index: usize, value: Word) {
+        debug_assert!(self.has_slot(index) && !slot_kinds::are_known(self));
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.store(offset_of_slot(index), value) };
+        mutator.object_written(self, value);
+    }
+
     /// Stores `new` into the slot `index` if the slot holds `current`. Otherwise answers the slot's word.
     /// Panics if the object has no such slot.
     ///
@@ -77,21 +91,20 @@ impl Object {
         Ok(())
     }
 
-    /// As [`Object::compare_exchange_slot`].
+    /// As [`Object::compare_exchange_slot`], for an object as in [`Object::set_own_slot_unchecked`].
     ///
     /// # Safety
     ///
     /// The object [has](Object::has_slot) the slot.
     #[inline]
-    pub unsafe fn compare_exchange_slot_unchecked(
+    pub unsafe fn compare_exchange_own_slot_unchecked(
         self,
         mutator: &mut Mutator,
         index: usize,
         current: Word,
         new: Word,
     ) -> Result<(), Word> {
-        debug_assert!(self.has_slot(index));
-        slot_kinds::note(self, index, new);
+        debug_assert!(self.has_slot(index) && !slot_kinds::are_known(self));
         // SAFETY: the offset is that of a slot.
         unsafe { self.exchange(offset_of_slot(index), current, new) }?;
         mutator.object_written(self, new);

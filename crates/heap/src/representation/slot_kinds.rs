@@ -66,6 +66,11 @@ pub fn cell(layout: LayoutId, index: usize) -> Option<&'static AtomicU32> {
     (!first.is_null()).then(|| unsafe { &*first.add(index) })
 }
 
+/// Whether the slots of an object have kinds.
+pub(crate) fn are_known(object: Object) -> bool {
+    !KINDS[object.layout().number() as usize].load(Ordering::Relaxed).is_null()
+}
+
 /// Widens the kind of an object's slot so that it admits a word, which is stored next.
 #[inline(always)]
 pub(crate) fn note(object: Object, index: usize, value: Word) {

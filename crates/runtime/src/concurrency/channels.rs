@@ -18,6 +18,7 @@
 //! same. A reader converts afterwards, in its own strand ([`Delivery::Element`]).
 
 pub mod ends;
+pub mod rendezvous;
 
 use std::time::Duration;
 
@@ -69,6 +70,7 @@ pub mod slots {
     const _: () = crate::model::known::assert_slots(crate::model::known::CHANNEL, EXPORTED + 1);
 }
 
+use rendezvous::Side;
 use slots::{BUFFER, EXPORTED, FIRST, HELD, POISONED, READERS, SANDBOX, TYPE, WRITERS};
 
 /// The largest buffer.
@@ -157,8 +159,8 @@ pub fn not_for_objects(thread: &mut Thread, kind: Type) -> Result<Failure, Failu
     Ok(Failure::with(FailureReason::NotSupported, what, Word::NIL))
 }
 
-/// The delivery to a strand of untyped code that has waited to read: an element, or the pair of a choice and an
-/// element. Strands in typed code get the delivery unchanged. *GC point.*
+/// The delivery to a strand that has waited to read: an element, or the pair of a choice and an element. Choices of typed
+/// code get the delivery unchanged. *GC point.*
 pub fn delivered(
     thread: &mut Thread,
     site: &'static Site,
@@ -179,11 +181,11 @@ pub fn delivered(
     Ok(pair)
 }
 
-/// Whether a call that waits is an instruction of typed code.
+/// Whether a call that waits is an instruction of typed code that answers a pair.
 fn is_typed(site: &Site) -> bool {
     let words = &site.function().bytecode().code;
     let opcode = words.get(site.pc as usize).and_then(|word| Opcode::of_word(*word));
-    matches!(opcode, Some(Opcode::Read | Opcode::Accept | Opcode::Alt | Opcode::AltPriority))
+    matches!(opcode, Some(Opcode::Accept | Opcode::Alt | Opcode::AltPriority))
 }
 
 /// The sandbox that a channel was made in.
@@ -234,7 +236,7 @@ fn get(object: Object, index: usize) -> Word {
 #[inline(always)]
 fn set(thread: &mut Thread, object: Object, index: usize, value: Word) {
     // SAFETY: as for `get`.
-    unsafe { object.set_slot_unchecked(&mut thread.mutator, index, value) };
+    unsafe { object.set_own_slot_unchecked(&mut thread.mutator, index, value) };
 }
 
 fn index_word(index: usize) -> Word {
@@ -259,20 +261,28 @@ enum Look {
     Accepted,
 }
 
-/// Reads from the channel in the window. *GC point.*
+/// Reads from the channel in the window, for typed code. *GC point.*
 pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    read_for(thread, window, Side::Typed)
+}
+
+/// Reads from the channel in the window, for one side or the other. *GC point.*
+fn read_for(thread: &mut Thread, window: Window, side: Side) -> Result<Outcome, Failure> {
     let waiter = waiting::own_waiter(thread)?;
     let source = channel(window.get(0))?;
     waiting::lock(&mut thread.mutator, source);
     Ok(match try_read(thread, source) {
-        Look::Wait => wait(thread, source, READERS, waiter, Word::NIL),
+        Look::Wait => wait(thread, source, READERS, waiter, rendezvous::brought_by_reader(side)),
         look => answer(thread, look, source),
     })
 }
 
 /// Reads an object from the channel in the window, for untyped code. *GC point.*
 pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    match read(thread, window)? {
+    if let Some(outcome) = rendezvous::read(thread, window.get(0), Side::Untyped).outcome() {
+        return Ok(outcome);
+    }
+    match read_for(thread, window, Side::Untyped)? {
         Outcome::Return(value) => {
             let kind = channel(window.get(0)).ok().and_then(element_type);
             object_for(thread, kind, value).map(Outcome::Return)
@@ -283,6 +293,10 @@ pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
 
 /// Writes the object in the window's second word to the channel in the first, for untyped code. *GC point.*
 pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let met = rendezvous::write(thread, window.get(0), window.get(1), Side::Untyped);
+    if let Some(outcome) = met.outcome() {
+        return Ok(outcome);
+    }
     let operands = |_: &Thread| (window.get(0), window.get(1));
     loop {
         let kind = element_type(channel(window.get(0))?);
@@ -389,6 +403,9 @@ pub fn release(thread: &mut Thread, writer: Word) {
         waiting::release(thread, waiter, answer);
     }
 }
+
+/// What a reader of typed code brings along: it takes the element as the channel holds it.
+const AS_IT_IS: Word = Word::TRUE;
 
 /// The word in place of the writer in the pair of a reader that waits to accept.
 const ACCEPTING: Word = Word::TRUE;
@@ -499,12 +516,13 @@ fn hand_over(
     value: Word,
     writer: Object,
 ) -> Look {
+    let brought = get(reader, waiter::VALUE);
     let delivery = match element_type(channel).filter(|kind| !kind.is_plain()) {
-        Some(kind) => Delivery::Element(kind),
-        None => Delivery::Value,
+        Some(kind) if brought != AS_IT_IS => Delivery::Element(kind),
+        _ => Delivery::Value,
     };
     // A reader that waits for one channel has no pair.
-    let Some(pair) = get(reader, waiter::VALUE).as_object() else {
+    let Some(pair) = brought.as_object() else {
         waiting::wake_strand(thread, claimed, delivery, value);
         return Look::Done(value);
     };

@@ -14,6 +14,8 @@
 //! The strand that is left was parked, or is in a queue. There are at most [`IN_A_RUN`] switches in one run of the tier,
 //! so that the loop looks at its condition, and at the clock.
 
+use std::sync::atomic::Ordering;
+
 use crate::concurrency::vats::Ready;
 use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::worker;
@@ -27,6 +29,7 @@ use crate::state::vat::VatRef;
 pub const IN_A_RUN: u32 = 64;
 
 /// The strand that ran here was parked: the next one goes on here, or the tier stops.
+#[inline]
 pub fn parked(thread: &mut Thread) {
     if !may_switch(thread) || !switch(thread) {
         calls::stop(thread, Stop::Parked);
@@ -42,14 +45,39 @@ pub fn yields(thread: &mut Thread) {
     thread.running().stand_at(thread.state, Standing::BeforeInstruction);
     strand::touch(thread, thread.strand());
     let stopped = thread.stop_running();
-    waiting::make_ready(thread, stopped, Place::Last);
-    if !switch(thread) {
+    let has_next = match rotated_vat(thread, &stopped) {
+        Some(vat) => switch_by(thread, |thread| next_of_vat(thread, vat, stopped)),
+        None => {
+            waiting::make_ready(thread, stopped, Place::Last);
+            switch(thread)
+        }
+    };
+    if !has_next {
         calls::stop(thread, Stop::Parked);
     }
 }
 
+/// The vat that has the next strand in any case after this one, which yields: that of both, owned by this worker.
+#[inline(always)]
+fn rotated_vat(thread: &Thread, stopped: &Claimed) -> Option<VatRef> {
+    let vat = thread.schedule.owned.filter(|_| thread.schedule.batch > 0)?;
+    let is_its = stopped.vat() == Some(vat) && stopped.model() == Model::Exclusive;
+    let is_begun_so = || stopped.priority() == vat.running.load(Ordering::Relaxed);
+    (is_its && is_begun_so()).then_some(vat)
+}
+
+/// The next strand of the vat that this worker owns, after this one was put behind the others.
+#[inline(always)]
+fn next_of_vat(thread: &mut Thread, vat: VatRef, stopped: Claimed) -> Option<Claimed> {
+    thread.schedule.batch -= 1;
+    match vat.next_ready_after(thread, stopped, may_be_entered) {
+        Ready::Strand(strand) => Some(strand),
+        Ready::Other | Ready::Nothing => None,
+    }
+}
+
 /// Whether nothing but the next strand is to be seen to when the running strand stops.
-#[inline]
+#[inline(always)]
 fn may_switch(thread: &Thread) -> bool {
     let has_c_below = || thread.strand().anchor().is_some();
     thread.schedule.switches_left > 0
@@ -61,18 +89,24 @@ fn may_switch(thread: &Thread) -> bool {
         && !has_c_below()
 }
 
-/// Leaves the strand that ran here for the next one; false if there is none, or the worker's loop has to run it.
+/// Leaves the strand that ran here, which is parked or in a queue, for the next one; false if there is none, or the worker's loop has to run it.
+#[inline(always)]
 fn switch(thread: &mut Thread) -> bool {
+    switch_by(thread, next_strand)
+}
+
+/// Leaves the strand that ran here for the one that this finds.
+#[inline(always)]
+fn switch_by(thread: &mut Thread, find: impl FnOnce(&mut Thread) -> Option<Claimed>) -> bool {
     thread.schedule.switches_left -= 1;
     thread.schedule.items_run = thread.schedule.items_run.wrapping_add(1);
-    let Some(next) = next_strand(thread) else { return false };
-    let left = thread.leave_strand();
-    debug_assert!(left.is_none(), "it was parked, or is in a queue");
+    let Some(next) = find(thread) else { return false };
     go_on(thread, next);
     true
 }
 
 /// The next strand in the worker's order.
+#[inline(always)]
 fn next_strand(thread: &mut Thread) -> Option<Claimed> {
     if let Some(vat) = thread.schedule.owned {
         if thread.schedule.batch == 0 {
@@ -98,6 +132,7 @@ fn next_strand(thread: &mut Thread) -> Option<Claimed> {
 }
 
 /// The strand of an item, unless the worker's loop has to see to that.
+#[inline(always)]
 fn take_strand(thread: &mut Thread, strand: StrandRef, item: Item) -> Option<Claimed> {
     // SAFETY: the strand comes out of a queue, which had it once.
     let strand = unsafe { Claimed::new(strand) };
@@ -123,6 +158,7 @@ fn take_vat(thread: &mut Thread, vat: VatRef) -> Option<Claimed> {
 }
 
 /// Whether nothing has to be seen to before the strand runs.
+#[inline(always)]
 fn may_be_entered(thread: &Thread, strand: &Claimed) -> bool {
     let stands = matches!(strand.standing(), Standing::InCall | Standing::BeforeInstruction);
     stands
@@ -133,9 +169,10 @@ fn may_be_entered(thread: &Thread, strand: &Claimed) -> bool {
 }
 
 /// Enters a strand; the state says where the tier goes on.
+#[inline(always)]
 fn go_on(thread: &mut Thread, strand: Claimed) {
     thread.native_stack.is_outdated = true;
-    worker::enter(thread, strand);
+    worker::replace(thread, strand);
     worker::end_if_killed(thread, thread.strand());
     if thread.is_guarded != thread.runs_guarded && thread.stop == Stop::Returned {
         thread.resumption = thread.state;

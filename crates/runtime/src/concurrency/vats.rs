@@ -29,6 +29,21 @@ pub enum Ready {
     Nothing,
 }
 
+/// Takes the first ready strand of a vat, if this holds of it; none if no strand is ready.
+#[inline(always)]
+fn pop_suitable(
+    thread: &Thread,
+    locked: &mut LockedVat,
+    is_suitable: impl Fn(&Thread, &Claimed) -> bool,
+) -> Option<Ready> {
+    let strand = locked.content().pop()?;
+    if is_suitable(thread, &strand) {
+        return Some(Ready::Strand(strand));
+    }
+    locked.content().push(strand, true);
+    Some(Ready::Other)
+}
+
 impl VatRef {
     /// The owner's next work, if that is a strand of which this holds.
     pub fn next_ready(
@@ -37,12 +52,8 @@ impl VatRef {
         is_suitable: impl Fn(&Thread, &Claimed) -> bool,
     ) -> Ready {
         let mut locked = self.lock();
-        match locked.content().pop() {
-            Some(strand) if is_suitable(thread, &strand) => Ready::Strand(strand),
-            Some(strand) => {
-                locked.content().push(strand, true);
-                Ready::Other
-            }
+        match pop_suitable(thread, &mut locked, is_suitable) {
+            Some(ready) => ready,
             None if self.has_next_turn() => Ready::Other,
             None => {
                 thread.worker.end_run();
@@ -50,6 +61,21 @@ impl VatRef {
                 Ready::Nothing
             }
         }
+    }
+
+    /// As [`VatRef::next_ready`], after a strand that has run, with the priority it was begun with, was put behind the
+    /// other ready ones.
+    #[inline]
+    pub fn next_ready_after(
+        self,
+        thread: &mut Thread,
+        stopped: Claimed,
+        is_suitable: impl Fn(&Thread, &Claimed) -> bool,
+    ) -> Ready {
+        stopped.set_ready();
+        let mut locked = self.lock();
+        locked.content().push(stopped, false);
+        pop_suitable(thread, &mut locked, is_suitable).unwrap_or(Ready::Other)
     }
 
     /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then

@@ -58,7 +58,7 @@ fn link(object: Object, index: usize) -> Object {
 #[inline(always)]
 fn set(mutator: &mut Mutator, object: Object, index: usize, value: Word) {
     // SAFETY: as for `get`.
-    unsafe { object.set_slot_unchecked(mutator, index, value) };
+    unsafe { object.set_own_slot_unchecked(mutator, index, value) };
 }
 
 const ZERO: Word = Word::from_small_integer_unchecked(0);
@@ -69,7 +69,7 @@ const ONE: Word = Word::from_small_integer_unchecked(1);
 pub fn lock(mutator: &mut Mutator, object: Object) {
     let mut spins = 0;
     // SAFETY: the object has a lock.
-    while unsafe { object.compare_exchange_slot_unchecked(mutator, LOCK, ZERO, ONE) }.is_err() {
+    while unsafe { object.compare_exchange_own_slot_unchecked(mutator, LOCK, ZERO, ONE) }.is_err() {
         spin(&mut spins);
     }
 }
@@ -85,8 +85,13 @@ pub fn unlock(mutator: &mut Mutator, object: Object) {
 #[inline]
 pub fn own_waiter(thread: &mut Thread) -> Result<Object, Failure> {
     let own = thread.strand().object();
-    // The thread that takes it from a queue clears the ticket at the end.
-    if get(own, waiter::TICKET) == ZERO { Ok(own) } else { make_waiter(thread) }
+    if is_free(own) { Ok(own) } else { make_waiter(thread) }
+}
+
+/// Whether a waiter is in no queue: the thread that takes it from one clears the ticket at the end.
+#[inline(always)]
+pub fn is_free(waiter: Object) -> bool {
+    get(waiter, waiter::TICKET) == ZERO
 }
 
 /// Makes a waiter for the running strand, whose ticket follows. *GC point.*
@@ -101,6 +106,7 @@ pub fn make_waiter(thread: &mut Thread) -> Result<Object, Failure> {
 
 /// Parks the running strand in the call in progress; answers its ticket. From the moment that the
 /// ticket can be seen by others, the caller does not touch the strand any more.
+#[inline]
 pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
     park_in(thread, waits_for, Wait::Ordinary).ticket
 }
@@ -122,6 +128,7 @@ pub fn park_to_begin(thread: &mut Thread, waits_for: Word) -> u64 {
     park_standing(thread, waits_for, Standing::New, Wait::Ordinary).ticket
 }
 
+#[inline]
 fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait: Wait) -> Parked {
     let strand = thread.strand();
     strand::touch(thread, strand);
@@ -137,12 +144,18 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
         && wait != Wait::Patient
         && let Some(claimed) = strand.claim(parked.ticket)
     {
-        match missed {
-            Missed::Kill => cut(thread, claimed, Delivery::Kill, Word::NIL),
-            Missed::Resumption => make_ready(thread, claimed, Place::Last),
-        }
+        make_up_for(thread, claimed, missed);
     }
     parked
+}
+
+/// Fulfils a wish that came when the strand was about to park.
+#[cold]
+fn make_up_for(thread: &mut Thread, claimed: Claimed, missed: Missed) {
+    match missed {
+        Missed::Kill => cut(thread, claimed, Delivery::Kill, Word::NIL),
+        Missed::Resumption => make_ready(thread, claimed, Place::Last),
+    }
 }
 
 /// Undoes [`park`], if the ticket was shown to no other thread; otherwise tells whether it was claimed.
@@ -174,19 +187,36 @@ pub fn enqueue(
     value: Word,
 ) {
     drop_stale(thread, object, queue, waiter);
-    let mutator = &mut thread.mutator;
-    set(mutator, waiter, waiter::VALUE, value);
-    set(mutator, waiter, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
-    let next = match get(object, queue).as_object() {
-        Some(last) => {
-            let first = get(last, waiter::NEXT);
-            set(mutator, last, waiter::NEXT, waiter.word());
-            first
-        }
-        None => waiter.word(),
+    let Some(last) = get(object, queue).as_object() else {
+        return enqueue_alone(thread, object, queue, waiter, ticket, value);
     };
-    set(mutator, waiter, waiter::NEXT, next);
+    fill(thread, waiter, ticket, value);
+    let mutator = &mut thread.mutator;
+    set(mutator, waiter, waiter::NEXT, get(last, waiter::NEXT));
+    set(mutator, last, waiter::NEXT, waiter.word());
     set(mutator, object, queue, waiter.word());
+}
+
+/// As [`enqueue`], for a queue that is empty.
+#[inline(always)]
+pub fn enqueue_alone(
+    thread: &mut Thread,
+    object: Object,
+    queue: usize,
+    waiter: Object,
+    ticket: u64,
+    value: Word,
+) {
+    fill(thread, waiter, ticket, value);
+    set(&mut thread.mutator, waiter, waiter::NEXT, waiter.word());
+    set(&mut thread.mutator, object, queue, waiter.word());
+}
+
+#[inline(always)]
+fn fill(thread: &mut Thread, waiter: Object, ticket: u64, value: Word) {
+    let ticket = Word::from_small_integer_unchecked(ticket as i64);
+    set(&mut thread.mutator, waiter, waiter::VALUE, value);
+    set(&mut thread.mutator, waiter, waiter::TICKET, ticket);
 }
 
 /// Drops stale waiters from a queue of a locked object, which is about to get another waiter: a strand that
@@ -235,6 +265,38 @@ pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<(Obj
     }
 }
 
+/// The strand that is alone in a queue.
+pub enum Sole {
+    /// The queue is empty.
+    Nobody,
+    /// It has one waiter, the strand object of a strand that waits nowhere else.
+    Strand(Object),
+    /// It has several waiters, or one for one of a strand's several queues.
+    Several,
+}
+
+/// The strand that is alone in the queue in this slot of a locked object.
+#[inline(always)]
+pub fn sole(object: Object, queue: usize) -> Sole {
+    let Some(last) = get(object, queue).as_object() else { return Sole::Nobody };
+    match get(last, waiter::NEXT) == last.word() && last.layout() == known::STRAND {
+        true => Sole::Strand(last),
+        false => Sole::Several,
+    }
+}
+
+/// Takes the waiter that is alone in a queue of a locked object; answers its strand if the caller is the one to wake that.
+#[inline(always)]
+pub fn take_sole(
+    thread: &mut Thread,
+    object: Object,
+    queue: usize,
+    waiter: Object,
+) -> Option<Claimed> {
+    set(&mut thread.mutator, object, queue, Word::NIL);
+    take(thread, waiter)
+}
+
 /// Removes the waiter after this one from a queue of a locked object: after the last one is the first.
 fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object) {
     let waiter = link(before, waiter::NEXT);
@@ -249,6 +311,7 @@ fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object
 }
 
 /// Says that a waiter is in no queue any more; answers its strand if the caller is the one to wake that.
+#[inline]
 fn take(thread: &mut Thread, waiter: Object) -> Option<Claimed> {
     let ticket = ticket_of(waiter);
     set(&mut thread.mutator, waiter, waiter::NEXT, Word::NIL);
@@ -284,11 +347,13 @@ fn waiters(last: Word) -> impl Iterator<Item = Object> {
     })
 }
 
+#[inline]
 fn ticket_of(waiter: Object) -> u64 {
     get(waiter, waiter::TICKET).as_small_integer().unwrap_or(0) as u64
 }
 
 /// The strand object of a waiter.
+#[inline]
 pub fn strand_object_of(waiter: Object) -> Object {
     match waiter.layout() {
         known::STRAND => waiter,
@@ -297,16 +362,27 @@ pub fn strand_object_of(waiter: Object) -> Object {
 }
 
 /// The strand of a waiter, unless it has ended.
+#[inline]
 pub fn strand_of(waiter: Object) -> Option<StrandRef> {
     StrandRef::of_object(strand_object_of(waiter))
 }
 
 /// Makes a claimed strand ready, to find this value.
+#[inline]
 pub fn wake(thread: &mut Thread, strand: Claimed, value: Word) {
     wake_strand(thread, strand, Delivery::Value, value);
 }
 
+/// Makes a claimed strand ready, to find the value that it brought along.
+#[inline]
+pub fn wake_with_own_value(thread: &mut Thread, strand: Claimed) {
+    thread.vm.concurrency().timers.cancel(thread.vm, &strand);
+    strand.set_delivery(Delivery::Value);
+    make_ready(thread, strand, Place::Next);
+}
+
 /// Makes a claimed strand ready, to find this.
+#[inline]
 pub fn wake_strand(thread: &mut Thread, strand: Claimed, delivery: Delivery, value: Word) {
     thread.vm.concurrency().timers.cancel(thread.vm, &strand);
     strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);

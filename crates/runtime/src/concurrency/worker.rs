@@ -26,6 +26,7 @@ use crate::concurrency::waiting::{self, Place};
 use crate::execution::calls;
 use crate::execution::guarded;
 use crate::execution::unwind;
+use crate::model::function::Site;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::state::items::TimerKey;
 use crate::state::items::{Item, ItemKind};
@@ -322,12 +323,23 @@ fn stop_again(thread: &mut Thread, stop: Stop) {
 
 /// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
 pub(super) fn enter(thread: &mut Thread, strand: Claimed) {
+    enter_by(thread, strand, Thread::enter_strand);
+}
+
+/// As [`enter`], in the place of a strand that is parked or in a queue.
+#[inline(always)]
+pub(super) fn replace(thread: &mut Thread, next: Claimed) {
+    enter_by(thread, next, Thread::replace_strand);
+}
+
+#[inline(always)]
+fn enter_by(thread: &mut Thread, strand: Claimed, enter: impl FnOnce(&mut Thread, Claimed)) {
     strand.set_running(thread.worker_index());
     if let Some(vat) = strand.vat().filter(|_| strand.model() == Model::Exclusive) {
         vat.running.store(strand.priority(), Ordering::Relaxed);
     }
     let standing = strand.standing();
-    thread.enter_strand(strand);
+    enter(thread, strand);
     shared::look_for_others(thread);
     if standing == Standing::InCall {
         deliver(thread);
@@ -375,11 +387,20 @@ fn kill(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// Completes the call that the strand was parked in.
+#[inline(always)]
 fn deliver(thread: &mut Thread) {
     let strand = thread.running();
     let value = strand.slot(strand::slots::VALUE);
     let Some(site) = strand.take_site() else { return };
     match strand.delivery() {
+        Delivery::Value => calls::complete(thread, site, value),
+        delivery => deliver_specially(thread, site, delivery, value),
+    }
+}
+
+#[cold]
+fn deliver_specially(thread: &mut Thread, site: &'static Site, delivery: Delivery, value: Word) {
+    match delivery {
         Delivery::Value => calls::complete(thread, site, value),
         Delivery::Element(kind) => match channels::delivered(thread, site, kind, value) {
             Ok(value) => calls::complete(thread, site, value),

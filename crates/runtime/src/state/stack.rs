@@ -211,10 +211,12 @@ impl Stack {
     }
 
     /// The first address beyond the frames of the current chunk.
+    #[inline]
     pub fn limit(&self) -> usize {
         self.end(self.top)
     }
 
+    #[inline]
     fn end(&self, chunk: Chunk) -> usize {
         let words = match chunk.is_bottom() {
             true => usize::from(self.bottom),

@@ -324,6 +324,7 @@ impl StrandRef {
     }
 
     /// The strand object.
+    #[inline(always)]
     pub fn object(self) -> Object {
         // SAFETY: from the first life on, this is a strand object.
         unsafe { self.object.get().object_unchecked() }
@@ -342,7 +343,7 @@ impl StrandRef {
     pub fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
         assert!(index <= slots::WAITS_FOR);
         // SAFETY: as for `slot`.
-        unsafe { self.object().set_slot_unchecked(mutator, index, value) };
+        unsafe { self.object().set_own_slot_unchecked(mutator, index, value) };
     }
 
     /// The vat it belongs to; none while the strand is alone in it and has not asked for it.

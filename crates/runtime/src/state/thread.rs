@@ -554,12 +554,7 @@ impl Thread {
     #[inline]
     pub fn enter_strand(&mut self, claimed: Claimed) {
         let strand = claimed.strand();
-        self.strand = Some(strand);
-        self.state = strand.saved_state();
-        self.stop = Stop::Returned;
-        self.is_parked = false;
-        self.made = 0;
-        self.window = Window::NONE;
+        self.begin_state(strand);
         self.sandbox = strand.sandbox();
         if let Some(sandbox) = self.sandbox {
             sandbox::begin_metering(self, sandbox);
@@ -576,6 +571,43 @@ impl Thread {
         if self.is_guarded {
             self.leave_plain();
         }
+    }
+
+    /// As [`Thread::leave_strand`], for a strand that is parked or in a queue, and then [`Thread::enter_strand`].
+    #[inline(always)]
+    pub fn replace_strand(&mut self, claimed: Claimed) {
+        debug_assert!(self.running.is_none(), "the strand that ran is not this thread's");
+        let strand = claimed.strand();
+        let vat = strand.vat();
+        let is_usual = self.sandbox.is_none()
+            && self.memory.is_none()
+            && strand.sandbox().is_none()
+            && vat.is_none_or(|vat| vat.memory().is_none());
+        if !is_usual {
+            _ = self.leave_strand();
+            return self.enter_strand(claimed);
+        }
+        self.begin_state(strand);
+        self.transaction = claimed.take_transaction();
+        self.running = Some(claimed.run());
+        // There is no poll between the look at the memory and this: see `enter_strand`.
+        let plain_in = vat.map_or(0, VatRef::address);
+        if self.plain_in.load(Ordering::Relaxed) != plain_in {
+            self.leave_plain();
+            self.plain_in.store(plain_in, Ordering::Relaxed);
+        }
+        self.reset_limit();
+    }
+
+    /// The saved state of a strand becomes this thread's.
+    #[inline(always)]
+    fn begin_state(&mut self, strand: StrandRef) {
+        self.strand = Some(strand);
+        self.state = strand.saved_state();
+        self.stop = Stop::Returned;
+        self.is_parked = false;
+        self.made = 0;
+        self.window = Window::NONE;
     }
 
     /// Called when the running strand has sent a message or started a process. A strand that sends many messages gives

@@ -219,7 +219,7 @@ impl VatRef {
     pub(crate) fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
         assert!(index <= slots::TAKEN);
         // SAFETY: as for `slot`.
-        unsafe { self.object().set_slot_unchecked(mutator, index, value) };
+        unsafe { self.object().set_own_slot_unchecked(mutator, index, value) };
     }
 
     pub(crate) fn lock(self) -> LockedVat {

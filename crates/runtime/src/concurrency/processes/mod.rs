@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use squall_heap::Word;
 
+use crate::concurrency::channels::rendezvous::{self, Meeting, Side};
 use crate::concurrency::channels::{self, End};
 use crate::concurrency::locks;
 use crate::concurrency::strands;
@@ -73,12 +74,46 @@ pub fn make_channel(
 }
 
 /// Reads from the channel in a register.
+#[inline]
 pub fn read(thread: &mut Thread, site: &'static Site, channel: usize) {
+    thread.call_site = Some(site);
+    match rendezvous::read(thread, get(thread, channel), Side::Typed) {
+        Meeting::Unusual => read_in_general(thread, site, channel),
+        meeting => met(thread, site, meeting),
+    }
+}
+
+/// Goes on after an operation on a channel.
+#[inline(always)]
+fn met(thread: &mut Thread, site: &'static Site, meeting: Meeting) {
+    match meeting {
+        Meeting::Done(value) => calls::complete(thread, site, value),
+        Meeting::Waits => switches::parked(thread),
+        Meeting::Unusual => {}
+    }
+}
+
+#[cold]
+fn read_in_general(thread: &mut Thread, site: &'static Site, channel: usize) {
     perform(thread, site, |thread| channels::read(thread, operand(thread, channel)));
 }
 
 /// Writes a register to the channel in another register. *GC point.*
+#[inline]
 pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
+    thread.call_site = Some(site);
+    let meeting = match registers::immediate(thread, value) {
+        Some(word) => rendezvous::write(thread, get(thread, channel), word, Side::Typed),
+        None => Meeting::Unusual,
+    };
+    match meeting {
+        Meeting::Unusual => write_in_general(thread, site, channel, value),
+        meeting => met(thread, site, meeting),
+    }
+}
+
+#[cold]
+fn write_in_general(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
     perform(thread, site, |thread| {
         if registers::is_any(thread, value) && !is_value(thread.vm, get(thread, value)) {
             return Err(not_a_value(thread, get(thread, value)));

@@ -47,6 +47,13 @@ pub fn to_word(thread: &mut Thread, register: usize) -> Result<Word, Failure> {
     unsafe { scalars::to_word(thread, kind, get(thread, register).bits()) }
 }
 
+/// The contents of a register of a type of numbers or truth values, if its word is no pointer.
+#[inline]
+pub fn immediate(thread: &Thread, register: usize) -> Option<Word> {
+    let Shape::Basic(kind) = *kind_of(thread, register).shape() else { return None };
+    scalars::immediate(kind, get(thread, register).bits())
+}
+
 /// Puts a word into a register for whose type it was made.
 #[inline]
 pub fn set_word(thread: &mut Thread, register: usize, word: Word) {

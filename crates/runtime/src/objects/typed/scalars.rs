@@ -56,6 +56,20 @@ pub unsafe fn basic_to_word(
     }
 }
 
+/// The word for the bits of a register of a type of numbers or truth values, if the word is no pointer: what
+/// [`basic_to_word`] answers then.
+#[inline]
+pub fn immediate(kind: RegisterType, bits: u64) -> Option<Word> {
+    match kind {
+        RegisterType::Any | RegisterType::Defined(_) => None,
+        RegisterType::Bool => Some(Word::from_bool(bits != 0)),
+        RegisterType::F64 => Word::from_double(f64::from_bits(bits)),
+        RegisterType::F32 => Word::from_double(f64::from(f32::from_bits(bits as u32))),
+        RegisterType::U64 if bits > i64::MAX as u64 => None,
+        _ => Word::from_small_integer(bits as i64),
+    }
+}
+
 /// The contents of a register of this type for a word of a container.
 #[inline]
 pub fn from_word(kind: Type, word: Word) -> u64 {
