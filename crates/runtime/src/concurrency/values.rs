@@ -96,13 +96,15 @@ pub fn give_away(vm: &Vm, word: Word) -> Gift {
     if is_known_value(word) {
         return Gift::Given;
     }
-    let object = word.as_object();
-    let led_to = object.and_then(|object| objects_led_to(vm, object, Question::GiveAway));
+    let Some(object) = word.as_object() else { return Gift::Refused };
+    let led_to = objects_led_to(vm, object, Question::GiveAway);
     let Some(LedTo { instances, .. }) = led_to else { return Gift::Refused };
     let is_early = |object: &Object| is_unfinished(vm, *object);
     let early: Found<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
     instances.into_iter().for_each(|object| _ = object.set_flag(CHECKED));
     if early.is_empty() {
+        // If it is a value, one look will show that from now on.
+        leads_to_values(vm, object, Question::IsValue);
         Gift::Given
     } else {
         Gift::Early(vm.concurrency().early.add(early.into_vec()))

@@ -51,14 +51,18 @@ pub fn render_strand(strand: StrandRef, activations: impl Iterator<Item = Activa
 /// The program's call of the library that is in progress. If it is the library's own, the call of the
 /// method in progress.
 pub fn call_of_library(thread: &Thread) -> Option<&'static Site> {
-    // SAFETY: the activations are active, on this thread's stack.
-    let caller = |activation: &Activation| unsafe { activation.caller() };
-    let callers =
-        std::iter::successors(thread.innermost().as_ref().and_then(caller), |(of, _)| caller(of));
-    let mut callers = callers.take(LIBRARY_DEPTH);
-    let is_program = |activation: &Activation| !activation.function.module.bytecode.is_image();
-    let call = callers.clone().find(|(of, _)| is_program(of)).or_else(|| callers.next());
-    call.map(|(_, site)| site)
+    let mut activation = thread.innermost()?;
+    let mut innermost = None;
+    for _ in 0..LIBRARY_DEPTH {
+        // SAFETY: the activation is active, on this thread's stack.
+        let Some((caller, site)) = (unsafe { activation.caller() }) else { break };
+        if !caller.function.module.bytecode.is_image() {
+            return Some(site);
+        }
+        innermost = innermost.or(Some(site));
+        activation = caller;
+    }
+    innermost
 }
 
 /// The greatest number of library activations between a program and the code that serves it.

@@ -95,13 +95,16 @@ pub struct Bottom<const N: usize> {
     frames: [UnsafeCell<u64>; N],
 }
 
-impl<const N: usize> Default for Bottom<N> {
-    fn default() -> Bottom<N> {
-        Bottom {
-            result: UnsafeCell::default(),
-            site: UnsafeCell::new(std::ptr::from_ref(exit_site()) as u64),
-            frames: std::array::from_fn(|_| UnsafeCell::default()),
-        }
+impl<const N: usize> Bottom<N> {
+    /// Makes a bottom of memory that is zero.
+    ///
+    /// # Safety
+    ///
+    /// The memory is there and zero, and nothing else accesses it.
+    pub unsafe fn complete(place: *mut Bottom<N>) {
+        let site = std::ptr::from_ref(exit_site()) as u64;
+        // SAFETY: the caller's promise. Zeros are contents of all fields.
+        unsafe { (&raw mut (*place).site).write(UnsafeCell::new(site)) };
     }
 }
 
@@ -401,6 +404,7 @@ impl Activation {
     /// # Safety
     ///
     /// The activation must be active, on the calling thread's stack or that of a stopped thread.
+    #[inline]
     pub unsafe fn caller(self) -> Option<(Activation, &'static Site)> {
         // SAFETY: below every active frame is the site word of the call that made it (module head), and sites are
         // immortal; the first frame of a chunk comes after its header.

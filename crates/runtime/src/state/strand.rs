@@ -188,58 +188,60 @@ pub enum Role {
     Other,
 }
 
-/// A strand's native part.
+/// A strand's native part. The order of the fields is that of their use: parking, queueing and the collector need the first
+/// 64 bytes, entering the strand those after them, and the rest is for rare occasions.
+#[repr(C)]
 pub struct Strand {
     /// The state that several threads may change.
     status: Status,
     /// Where it stands, unless it runs.
     state: SavedState,
-    /// The call it waits in.
-    site: Owned<Option<&'static Site>>,
-    /// The program's call that started it, or sent its message.
-    origin: ShownSite,
-    stack: Owned<Stack>,
     /// The strand object; the collector updates it.
     pub object: RootWord,
-    /// The vat it belongs to; none while the strand is alone in it and has not asked for it.
-    vat: ShownVat,
-    /// The transaction that it is in, unless it runs.
-    transaction: Owned<Option<Box<Transaction>>>,
-    /// The transaction that it executes together with other strands.
-    shared: Owned<Option<Arc<Shared>>>,
-    /// The long works that it has begun.
-    works: Owned<Option<Box<Works>>>,
-    /// A number that no other strand has, as a small integer's bits.
-    identity: AtomicU64,
-    /// When it parked, in the scheduler's ticks.
-    parked_at: AtomicU32,
-    /// The place of the timer that wakes it if nothing else does, plus 1, else 0; the thread that claims the strand
-    /// cancels the timer.
-    timer: AtomicU32,
+    /// The call it waits in.
+    site: Owned<Option<&'static Site>>,
     /// The number of the worker that runs it, plus 1; 0 if it does not run.
     worker: AtomicU32,
-    /// Whether there may be references to the strand object.
-    is_exposed: AtomicBool,
-    /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
-    is_held: AtomicBool,
+    /// The way in which it continues.
+    standing: Shown<Standing>,
     /// Whether it is in the list of those that ran since the last collection.
     touched: AtomicBool,
     /// Which strands run beside it.
     model: Shown<Model>,
-    /// Its purpose.
-    role: Shown<Role>,
-    /// The way in which it continues.
-    standing: Shown<Standing>,
-    /// Its delivery then.
+    /// Whether there may be references to the strand object.
+    is_exposed: AtomicBool,
+    stack: Owned<Stack>,
+    /// The vat it belongs to; none while the strand is alone in it and has not asked for it.
+    vat: ShownVat,
+    /// Its delivery when it continues.
     delivery: Owned<Delivery>,
-    /// The homes that it has been given.
-    pub affinity: Affinity,
-    /// C's `errno` as the last call of C has left it.
-    errno: AtomicI32,
-    /// Where the native thread waits on whose stack C has called this strand's code, else null.
-    anchor: AtomicPtr<Anchor>,
+    /// The transaction that it is in, unless it runs.
+    transaction: Owned<Option<Box<Transaction>>>,
     /// The sandbox that it belongs to, or null.
     sandbox: AtomicPtr<Sandbox>,
+    /// Where the native thread waits on whose stack C has called this strand's code, else null.
+    anchor: AtomicPtr<Anchor>,
+    /// The transaction that it executes together with other strands.
+    shared: Owned<Option<Arc<Shared>>>,
+    /// The homes that it has been given.
+    pub affinity: Affinity,
+    /// The place of the timer that wakes it if nothing else does, plus 1, else 0; the thread that claims the strand
+    /// cancels the timer.
+    timer: AtomicU32,
+    /// When it parked, in the scheduler's ticks.
+    parked_at: AtomicU32,
+    /// C's `errno` as the last call of C has left it.
+    errno: AtomicI32,
+    /// A number that no other strand has, as a small integer's bits.
+    identity: AtomicU64,
+    /// The program's call that started it, or sent its message.
+    origin: ShownSite,
+    /// The long works that it has begun.
+    works: Owned<Option<Box<Works>>>,
+    /// Its purpose.
+    role: Shown<Role>,
+    /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
+    is_held: AtomicBool,
     /// Which of [`SIZES`] it has.
     size: u8,
 }

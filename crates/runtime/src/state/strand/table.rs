@@ -198,9 +198,11 @@ fn make_slab<const N: usize>(size: usize, length: usize) -> Option<StrandRef> {
         // SAFETY: the mapping has room for all of them, is aligned to pages, and is never given back; no other thread
         // knows the strands yet.
         unsafe {
-            let place = first.add(index);
-            place.write(WithBottom { strand: Strand::new(size), bottom: Bottom::default() });
-            let WithBottom { strand, bottom } = &mut *place.as_ptr();
+            let place = first.add(index).as_ptr();
+            (&raw mut (*place).strand).write(Strand::new(size));
+            // The mapping's bytes are zero.
+            Bottom::complete(&raw mut (*place).bottom);
+            let WithBottom { strand, bottom } = &mut *place;
             strand.stack.as_ptr().write(Stack::new(bottom));
         }
     }
