@@ -372,7 +372,7 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; mov [r15 + offset::NATIVE_BASE], rsp
         ; mov rdx, rsi
         ; ->go_on:
-        ; call >begin
+        ; call ->make_frames
         ; xor edx, edx
         ; ->out:
         ; add rsp, 8
@@ -383,9 +383,32 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; pop rbx
         ; pop rbp
         ; ret
-        // Makes the native frames of the activations around, the outermost first. Each is called from here, and goes on
-        // from here when the inner one returns: the processor foresees returns to calls only.
-        ; begin:
+    );
+    make_frames(ops);
+    dynasm!(ops
+        ; .arch x64
+        ; ->go_on_elsewhere:
+        ; mov rsp, [r15 + offset::NATIVE_BASE]
+        ; jmp ->go_on
+        // The body of an activation begins as if its entry had been called.
+        ; ->resume:
+        ; push rbx
+        ; mov rbx, rdi
+        ; jmp rdx
+        ; ->abandon:
+        ; mov rsp, [r15 + offset::NATIVE_BASE]
+        ; mov edx, 1
+        ; jmp ->out
+    );
+}
+
+/// Makes the native frames of the activations around, and goes on in the innermost one, at the address in `rdx`.
+fn make_frames(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        // The outermost comes first. Each is called from here, and goes on from here when the inner one returns: the
+        // processor foresees returns to calls only.
+        ; ->make_frames:
         ; push rbx
         ; mov rbx, [r15 + offset::OUTERMOST]
         ; mov ecx, [r15 + offset::DEPTH]
@@ -407,18 +430,6 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; jnz <around
         ; innermost:
         ; jmp rdx
-        ; ->go_on_elsewhere:
-        ; mov rsp, [r15 + offset::NATIVE_BASE]
-        ; jmp ->go_on
-        // The body of an activation begins as if its entry had been called.
-        ; ->resume:
-        ; push rbx
-        ; mov rbx, rdi
-        ; jmp rdx
-        ; ->abandon:
-        ; mov rsp, [r15 + offset::NATIVE_BASE]
-        ; mov edx, 1
-        ; jmp ->out
     );
 }
 

@@ -80,7 +80,9 @@ impl BehaviorTable {
         let behavior = Behavior::instance_side(definition, superclass, mixins, number)?;
         let behavior: &'static Behavior = Box::leak(Box::new(behavior));
         made.register(&self.layouts, behavior.layout, behavior);
-        if behavior.layout.format() == Format::Slots {
+        // The slots of fixed layouts are the machine's.
+        let is_free = behavior.layout.number() >= FIRST_FREE_NUMBER;
+        if is_free && behavior.layout.format() == Format::Slots {
             slot_kinds::register(behavior.layout);
         }
         if let Some(boxed) = definition.known().and_then(KnownClass::boxed_layout) {
