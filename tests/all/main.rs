@@ -14,7 +14,7 @@
 //! | `tests/mistakes/*.txt` | typical mistakes | what `squall check` says: see [`mistakes`] |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
 //! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
-//! | `interrupts` | evaluations without end in a REPL on a terminal | whether Ctrl-C ends them and nothing else |
+//! | `terminal` | sessions of a REPL on a terminal | what keys do, Ctrl-C above all: see [`terminal`] |
 //! | `language_server` | sessions of an editor with `squall lsp` | that it answers, and ends: see [`language_server`] |
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
@@ -38,7 +38,6 @@ mod compile;
 mod documents;
 mod foreign;
 mod hostile;
-mod interrupts;
 mod language;
 mod language_server;
 mod limits;
@@ -51,6 +50,7 @@ mod process;
 mod sample;
 mod schedulers;
 mod shortages;
+mod terminal;
 mod tiers;
 mod typed;
 
@@ -71,7 +71,6 @@ fn main() -> ExitCode {
     trials.extend(documents::trials());
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
-    trials.extend(interrupts::trials());
     trials.extend(language_server::trials());
     trials.extend(limits::trials());
     trials.extend(mistakes::trials());
@@ -82,6 +81,7 @@ fn main() -> ExitCode {
     trials.extend(sample::trials());
     trials.extend(schedulers::trials());
     trials.extend(shortages::trials());
+    trials.extend(terminal::trials());
     trials.extend(tiers::trials());
     trials.extend(typed::trials());
     libtest_mimic::run(&arguments, trials).exit_code()

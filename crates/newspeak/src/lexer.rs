@@ -512,7 +512,8 @@ impl Lexer<'_> {
             self.span_from(start),
         );
         self.push(TokenKind::Character, start);
-        self.report(diagnostic.with_hint(hint));
+        // `${name}` is a place in a text of other languages.
+        self.report(if character == "{" { diagnostic } else { diagnostic.with_hint(hint) });
     }
 
     fn unexpected_characters(&mut self) {
@@ -523,7 +524,18 @@ impl Lexer<'_> {
         }
         let message = format!("the character {} begins no token", quoted(&first.to_string()));
         let span = self.span_from(start);
-        self.report(Diagnostic::error(Code::UnexpectedCharacter, message, span));
+        let mut diagnostic = Diagnostic::error(Code::UnexpectedCharacter, message, span);
+        diagnostic.hint = foreign_character(first).map(str::to_owned);
+        self.report(diagnostic);
+    }
+}
+
+/// The remedy for a character that begins something in other languages.
+fn foreign_character(character: char) -> Option<&'static str> {
+    match character {
+        '?' => Some("write `condition ifTrue: [ … ] ifFalse: [ … ]`"),
+        '`' => Some("a text stands in single quotes; `'hello {}' formatted: { name }` fills it in"),
+        _ => None,
     }
 }
 

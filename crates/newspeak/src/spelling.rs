@@ -68,9 +68,13 @@ pub fn foreign_word(word: &str) -> Option<&'static str> {
         "let" | "var" | "const" | "val" | "mut" => {
             "declare locals between bars, at the beginning of the method or block: `| name = value. |`"
         }
-        "if" | "elif" | "elseif" | "unless" => "write `condition ifTrue: [ … ] ifFalse: [ … ]`",
+        "if" | "elif" | "elseif" | "unless" | "else" | "then" | "ifTrue:else:" | "if:else:" => {
+            "write `condition ifTrue: [ … ] ifFalse: [ … ]`"
+        }
         "while" | "until" => "write `[ condition ] whileTrue: [ … ]`",
-        "for" | "foreach" => "write `collection do: [:each | … ]` or `1 to: n do: [:i | … ]`",
+        "for" | "foreach" | "in" => {
+            "write `collection do: [:each | … ]` or `1 to: n do: [:i | … ]`"
+        }
         "def" | "function" | "func" | "fn" | "fun" | "sub" => {
             "declare a method as `public name = ( … )`"
         }
@@ -81,7 +85,9 @@ pub fn foreign_word(word: &str) -> Option<&'static str> {
             "a module keeps what it needs in slots: `private Set = platform collections Set.`"
         }
         "throw" | "raise" => "signal an exception: `(Error message: 'reason') signal`",
-        "try" | "catch" => "write `[ … ] on: Exception do: [:exception | … ]`",
+        "try" | "catch" | "except" => "write `[ … ] on: Exception do: [:exception | … ]`",
+        "finally" => "write `[ … ] ensure: [ … ]`",
+        "=>" => "a block with a parameter is written `[:x | … ]`",
         "new" => "an instance is the answer of its class: `Name new`",
         "and" | "or" | "not" => "write `a and: [ b ]`, `a or: [ b ]` or `a not`",
         "break" | "continue" => "a loop ends with its condition, or by `^` in a method of its own",

@@ -19,7 +19,7 @@ use crate::library;
 use crate::machine::{Machine, Reply};
 use input::{Input, Names};
 
-pub use input::is_complete;
+pub use input::{is_class, is_complete};
 
 /// Inputs evaluated one after the other, with the variables they leave behind.
 pub struct Session {

@@ -8,7 +8,7 @@ mod library;
 
 use std::io::{BufRead, IsTerminal, stdin};
 
-use squall::session::{Evaluation, Session, is_complete};
+use squall::session::{Evaluation, Session, is_class, is_complete};
 
 use super::eval::show_warnings;
 use super::{internal, start};
@@ -20,8 +20,8 @@ use library::Part;
 
 const HELP: &str = "\
 Type an expression, several statements, or a class. `name:: value` makes a variable, which stays.
-Nothing is evaluated before brackets, strings and comments are closed; an empty line gives up. Ctrl-C interrupts an
-evaluation.
+Nothing is evaluated before brackets, strings and comments are closed. An empty line gives up, but belongs to a class
+where one is open; Ctrl-C drops any input, and interrupts an evaluation.
 
   :doc NAME     the comment of a class or method of the library: `:doc String`, `:doc String at:`, `:doc at:put:`
   :source NAME  its text
@@ -97,10 +97,12 @@ fn read_on(session: &mut Session) -> Result<Exit, Exit> {
     }
 }
 
-/// Whether a text is to be evaluated now: it is complete, or its last line is empty.
+/// Whether a text is to be evaluated now: it is complete, or its last line is empty and not one between the members of a
+/// class.
 fn is_finished(text: &str) -> bool {
     let is_command = text.trim_start().starts_with(':');
-    is_command || text.trim().is_empty() || text.ends_with("\n\n") || is_complete(text)
+    let is_given_up = || text.ends_with("\n\n") && !is_class(text);
+    is_command || text.trim().is_empty() || is_given_up() || is_complete(text)
 }
 
 /// Evaluates an input; answers the process's exit code if the process is to end.
@@ -111,6 +113,9 @@ fn evaluate(session: &mut Session, number: usize, text: &str) -> Result<Option<E
         ":help" | ":h" => print(HELP),
         ":variables" | ":v" => {
             print(&session.variables().map(|name| format!("{name}\n")).collect::<String>());
+        }
+        command @ (":doc" | ":source") => {
+            complain(&format!("{command} needs a name, such as `{command} String length`"));
         }
         command if command.starts_with(":doc ") => {
             print(&library::describe(&command[":doc ".len()..], Part::Comment));

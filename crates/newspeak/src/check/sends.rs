@@ -57,8 +57,15 @@ impl Checker<'_> {
             Known::Class(class) => self.send_to_class(class, selector, message),
             Known::Instance(class) => self.send_to_instance(class, selector, message),
             Known::Promise => self.send_to_promise(selector, message),
+            Known::Nothing if self.is_foreign(receiver) => {}
             Known::Nothing => self.send_to_unknown(selector, message),
         }
+    }
+
+    /// Whether a receiver is a word of another language that has been reported, so that no message to it is meant.
+    fn is_foreign(&self, receiver: ExpressionId) -> bool {
+        let word = self.source.slice(self.ast[receiver].span);
+        foreign_word(word).is_some() && self.reported.contains(word)
     }
 
     fn send_to_class(&mut self, class: ClassRef, selector: &str, message: &Message) {
@@ -202,12 +209,16 @@ impl Checker<'_> {
         let list = || names.iter().map(String::as_str);
         let close =
             || closest(selector, list()).map(|name| format!("did you mean {}?", quoted(name)));
-        longest_hint(selector, list().filter(|name| begins_like(name, selector)))
+        let foreign = foreign_word(selector).map(str::to_owned);
+        // A message with keywords of another language resembles one of this language.
+        foreign
+            .clone()
+            .filter(|_| selector.contains(':'))
+            .or_else(|| longest_hint(selector, list().filter(|name| begins_like(name, selector))))
             .or_else(|| self.certain_hint(selector, message, names))
             .or_else(|| other_arity(selector, list()))
-            .or_else(|| {
-                foreign_word(selector).or_else(|| smalltalk_word(selector)).map(str::to_owned)
-            })
+            .or(foreign)
+            .or_else(|| smalltalk_word(selector).map(str::to_owned))
             .or_else(close)
     }
 

@@ -290,8 +290,24 @@ impl Parser<'_> {
                 self.missing_period();
                 Ok(())
             }
-            _ => Err(self.expected("a period or the end of the statements")),
+            _ => Err(self.no_end_of_statements()),
         }
+    }
+
+    fn no_end_of_statements(&mut self) -> Reported {
+        use TokenKind::*;
+        let diagnostic = self.not_expected("a period or the end of the statements");
+        // `{ 'key': value }` of other languages.
+        let before = self.position.checked_sub(2).map(|position| self.kind_at(position));
+        let is_pair = self.at(Colon)
+            && matches!(self.previous.kind, String | Symbol | Numeral)
+            && matches!(before, Some(OpenBrace | Period));
+        self.complain(match is_pair {
+            true => diagnostic.with_hint(
+                "a pair is written `'key' -> value`; a dictionary is filled by `at: 'key' put: value`",
+            ),
+            false => diagnostic,
+        })
     }
 
     fn missing_period(&mut self) {
@@ -511,8 +527,17 @@ impl Parser<'_> {
                 quoted(&format!("^ {argument}"))
             ));
         }
-        if let Some(hint) = foreign_word(word).filter(|_| !self.is_after_operand()) {
+        let continues = matches!(word, "in" | "then" | "else" | "catch" | "except" | "finally");
+        if let Some(hint) = foreign_word(word).filter(|_| continues || !self.is_after_operand()) {
             return Some(hint.to_owned());
+        }
+        if self.at(OpenBracket) && self.is_adjacent() {
+            let hint = quoted(&format!("{word} at: index"));
+            return Some(format!("the element at an index is {hint}"));
+        }
+        // `$` has its own diagnostic.
+        if self.at(Character) && argument.starts_with('$') {
+            return None;
         }
         if self.at(OpenParenthesis) && self.is_adjacent() {
             return Some(match self.peek(1) {

@@ -322,12 +322,16 @@ fn unknown_characters() {
               |
             3 | a ??? b ` ␀ c
               |   ^^^
+              |
+              = help: write `condition ifTrue: [ … ] ifFalse: [ … ]`
 
             error[unexpected-character]: the character ``` begins no token
              --> test.ns:3:9
               |
             3 | a ??? b ` ␀ c
               |         ^
+              |
+              = help: a text stands in single quotes; `'hello {}' formatted: { name }` fills it in
 
             error[unexpected-character]: the character `\u{0}` begins no token
              --> test.ns:3:11

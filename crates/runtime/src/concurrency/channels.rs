@@ -15,7 +15,8 @@
 //!
 //! A channel of typed code has a type for its elements, and holds them in their typed form. Code without types converts
 //! at its own end. A writer converts before it has the lock, so under the lock it checks again that the type is the
-//! same. A reader converts afterwards, in its own strand ([`Delivery::Element`]).
+//! same. A reader converts afterwards, in its own strand ([`Delivery::Element`]), from the type that the channel had when
+//! the element was taken, under the lock: the channel may get a type directly after that.
 
 pub mod ends;
 pub mod rendezvous;
@@ -205,9 +206,9 @@ fn may_carry_out(thread: &Thread, channel: Object) -> bool {
     })
 }
 
-/// Whether an element of a channel may leave a sandbox. Typed code has only data.
-fn may_leave(thread: &Thread, channel: Object, value: Word) -> bool {
-    element_type(channel).is_some() || leaving::may_leave(thread.vm, value)
+/// Whether an element of a channel of this type may leave a sandbox. Typed code has only data.
+fn may_leave(thread: &Thread, kind: Option<Type>, value: Word) -> bool {
+    kind.is_some() || leaving::may_leave(thread.vm, value)
 }
 
 /// An object does not leave a sandbox. *GC point.*
@@ -263,18 +264,7 @@ enum Look {
 
 /// Reads from the channel in the window, for typed code. *GC point.*
 pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    read_for(thread, window, Side::Typed)
-}
-
-/// Reads from the channel in the window, for one side or the other. *GC point.*
-fn read_for(thread: &mut Thread, window: Window, side: Side) -> Result<Outcome, Failure> {
-    let waiter = waiting::own_waiter(thread)?;
-    let source = channel(window.get(0))?;
-    waiting::lock(&mut thread.mutator, source);
-    Ok(match try_read(thread, source) {
-        Look::Wait => wait(thread, source, READERS, waiter, rendezvous::brought_by_reader(side)),
-        look => answer(thread, look, source),
-    })
+    read_for(thread, window, Side::Typed).map(|(outcome, _)| outcome)
 }
 
 /// Reads an object from the channel in the window, for untyped code. *GC point.*
@@ -283,12 +273,27 @@ pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
         return Ok(outcome);
     }
     match read_for(thread, window, Side::Untyped)? {
-        Outcome::Return(value) => {
-            let kind = channel(window.get(0)).ok().and_then(element_type);
-            object_for(thread, kind, value).map(Outcome::Return)
-        }
-        outcome => Ok(outcome),
+        (Outcome::Return(value), kind) => object_for(thread, kind, value).map(Outcome::Return),
+        (outcome, _) => Ok(outcome),
     }
+}
+
+/// Reads from the channel in the window, for one side or the other; answers the type of the element, too, if there was
+/// one. *GC point.*
+fn read_for(
+    thread: &mut Thread,
+    window: Window,
+    side: Side,
+) -> Result<(Outcome, Option<Type>), Failure> {
+    let waiter = waiting::own_waiter(thread)?;
+    let source = channel(window.get(0))?;
+    waiting::lock(&mut thread.mutator, source);
+    let kind = element_type(source);
+    let outcome = match try_read(thread, source) {
+        Look::Wait => wait(thread, source, READERS, waiter, rendezvous::brought_by_reader(side)),
+        look => answer(thread, look, source),
+    };
+    Ok((outcome, kind))
 }
 
 /// Writes the object in the window's second word to the channel in the first, for untyped code. *GC point.*
@@ -336,7 +341,7 @@ fn write_if(
     let waiter = waiting::own_waiter(thread)?;
     let (target, value) = operands(thread);
     let target = channel(target)?;
-    let stays = thread.sandbox.is_some() && !may_leave(thread, target, value);
+    let stays = thread.sandbox.is_some() && !may_leave(thread, element_type(target), value);
     waiting::lock(&mut thread.mutator, target);
     if !is_suitable(target) {
         waiting::unlock(&mut thread.mutator, target);
@@ -436,6 +441,7 @@ fn answer(thread: &mut Thread, look: Look, channel: Object) -> Outcome {
 /// Takes an element from a locked channel, if one is there.
 fn try_read(thread: &mut Thread, channel: Object) -> Look {
     let is_outside = is_outside(thread, channel);
+    let kind = element_type(channel);
     if is_outside {
         set(thread, channel, EXPORTED, Word::TRUE);
     }
@@ -463,7 +469,7 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
         let answer = ends::answer_of_writer(thread, writer);
         waiting::wake(thread, claimed, answer);
     }
-    match !is_outside || may_leave(thread, channel, value) {
+    match !is_outside || may_leave(thread, kind, value) {
         true => Look::Done(value),
         false => Look::Kept,
     }
@@ -476,8 +482,12 @@ fn try_write(thread: &mut Thread, channel: Object, value: Word, writer: Object) 
         return Look::Poisoned;
     }
     if let Some(reader) = waiting::dequeue(thread, channel, READERS) {
+        let delivery = match element_type(channel).filter(|kind| !kind.is_plain()) {
+            Some(kind) if get(reader.0, waiter::VALUE) != AS_IT_IS => Delivery::Element(kind),
+            _ => Delivery::Value,
+        };
         waiting::unlock(&mut thread.mutator, channel);
-        return hand_over(thread, channel, reader, value, writer);
+        return hand_over(thread, channel, reader, (delivery, value), writer);
     }
     let buffer = get(channel, BUFFER).as_object();
     let Some(buffer) = buffer.filter(|buffer| index_slot(channel, HELD) < buffer.length()) else {
@@ -513,14 +523,10 @@ fn hand_over(
     thread: &mut Thread,
     channel: Object,
     (reader, claimed): (Object, Claimed),
-    value: Word,
+    (delivery, value): (Delivery, Word),
     writer: Object,
 ) -> Look {
     let brought = get(reader, waiter::VALUE);
-    let delivery = match element_type(channel).filter(|kind| !kind.is_plain()) {
-        Some(kind) if brought != AS_IT_IS => Delivery::Element(kind),
-        _ => Delivery::Value,
-    };
     // A reader that waits for one channel has no pair.
     let Some(pair) = brought.as_object() else {
         waiting::wake_strand(thread, claimed, delivery, value);
@@ -590,8 +596,8 @@ pub enum Chosen {
     Outcome(Outcome),
     /// There is nothing, and the strand was not to wait.
     Nothing,
-    /// The channel with this index, from 0, had this element.
-    Element(usize, Word),
+    /// The channel with this index, from 0, had this element of this type.
+    Element(usize, Word, Option<Type>),
 }
 
 /// Reads from whichever of several channels has something first: answers an array of the channel's
@@ -621,8 +627,7 @@ pub fn choose(
     Ok(match choose_in_message(thread, is_fair, patience)? {
         Chosen::Outcome(outcome) => outcome,
         Chosen::Nothing => Outcome::Return(Word::NIL),
-        Chosen::Element(index, value) => {
-            let kind = element_type(thread.message[1 + 2 * index].object());
+        Chosen::Element(index, value, kind) => {
             let value = object_for(thread, kind, value)?;
             let pair = thread.message[0].object();
             fill(thread, pair, index_word(index + 1), value);
@@ -643,9 +648,10 @@ pub fn choose_in_message(
     for &index in &order {
         let channel = thread.message[1 + 2 * index].object();
         waiting::lock(&mut thread.mutator, channel);
+        let kind = element_type(channel);
         match try_read(thread, channel) {
             Look::Wait => waiting::unlock(&mut thread.mutator, channel),
-            Look::Done(value) => return Ok(Chosen::Element(index, value)),
+            Look::Done(value) => return Ok(Chosen::Element(index, value, kind)),
             look => return Ok(Chosen::Outcome(answer(thread, look, channel))),
         }
     }

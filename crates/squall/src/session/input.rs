@@ -286,7 +286,7 @@ fn without_slot(hint: String) -> Option<String> {
 }
 
 /// Whether a text begins with a class declaration rather than an expression.
-fn is_class(text: &str) -> bool {
+pub fn is_class(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let first = words.next();
     let first = match first {

@@ -175,8 +175,8 @@ fn convert(thread: &mut Thread, index: usize) -> Result<Direction, Failure> {
             }
         }
     }
-    let (target, value) = (word(thread, index, CHANNEL), word(thread, index, VALUE));
-    let stays = thread.sandbox.is_some() && !may_leave(thread, target.object(), value);
+    let value = word(thread, index, VALUE);
+    let stays = thread.sandbox.is_some() && !may_leave(thread, kind, value);
     Ok(Direction::Write { kind, stays })
 }
 
@@ -189,9 +189,10 @@ fn look_at_all(
     for &index in order {
         let channel = word(thread, index, CHANNEL).object();
         waiting::lock(&mut thread.mutator, channel);
+        let element = element_type(channel);
         let look = match alternatives[index] {
             Direction::Read => try_read(thread, channel),
-            Direction::Write { kind, .. } if element_type(channel) != kind => {
+            Direction::Write { kind, .. } if element != kind => {
                 waiting::unlock(&mut thread.mutator, channel);
                 return Ok(Found::Changed);
             }
@@ -209,10 +210,7 @@ fn look_at_all(
             Look::Accepted => return Ok(Found::Outcome(Outcome::Park)),
             Look::Done(value) => {
                 let value = match alternatives[index] {
-                    Direction::Read => {
-                        let kind = element_type(word(thread, index, CHANNEL).object());
-                        object_for(thread, kind, value)?
-                    }
+                    Direction::Read => object_for(thread, element, value)?,
                     Direction::Write { .. } => Word::NIL,
                 };
                 let pair = thread.message[0].object();

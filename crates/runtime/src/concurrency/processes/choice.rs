@@ -81,7 +81,7 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
                 chosen = Some(None);
                 Outcome::Return(Word::NIL)
             }
-            Chosen::Element(index, value) => {
+            Chosen::Element(index, value, _) => {
                 chosen = Some(Some((index, thread.mutator.push_root(value))));
                 Outcome::Return(Word::NIL)
             }
