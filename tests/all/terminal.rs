@@ -27,9 +27,11 @@ pub fn trials() -> Vec<Trial> {
     let interrupts = endless.into_iter().map(|(name, statement)| {
         trial(format!("terminal/interrupts_{name}"), move || interrupt(statement))
     });
-    let others: [(&str, fn() -> Result<()>); 3] =
-        [("history", history), ("further_lines", further_lines), ("completion", completion)];
-    let others = others.map(|(name, test)| trial(format!("terminal/{name}"), test));
+    let others = [
+        trial("terminal/history".to_owned(), history),
+        trial("terminal/further_lines".to_owned(), further_lines),
+        trial("terminal/completion".to_owned(), completion),
+    ];
     interrupts.chain(others).collect()
 }
 

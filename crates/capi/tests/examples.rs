@@ -19,8 +19,8 @@ fn library() -> &'static Path {
         let built = test.parent().and_then(Path::parent).expect("it is in a folder");
         let target = built.parent().expect("it is one of the target folder's");
         let mut cargo = Command::new(env!("CARGO"));
-        // Together with the command, so that their common parts are built once.
-        cargo.args(["build", "--quiet", "--package", "squall-capi", "--package", "squall-cli"]);
+        // With all that the tests are made of: for less, Cargo would build their common parts again, with fewer features.
+        cargo.args(["build", "--quiet", "--workspace", "--lib", "--tests"]);
         cargo.args(if cfg!(debug_assertions) { &[][..] } else { &["--release"] });
         cargo.arg("--target-dir").arg(target).current_dir(root());
         let status = cargo.status().expect("Cargo can be started");

@@ -53,7 +53,7 @@ impl Session {
         let platform = machine.platform();
         let workspace = answer(machine.send(class, "usingPlatform:", &[platform])?)?;
         let selectors = library::module("Workspace").map(|module| public_selectors(&module));
-        let names = Names { known: selectors.unwrap_or_default(), variables: BTreeSet::new() };
+        let names = Names { known: selectors.unwrap_or_default(), ..Names::default() };
         Ok(Session { machine, workspace, names, evaluation: Arc::default() })
     }
 
@@ -81,13 +81,15 @@ impl Session {
             Err(problem) => return Ok(Evaluation::Invalid(input.relocate(problem))),
         };
         module.shift_first_line(input.columns_before());
-        if let Some(warnings) = input.warnings(name) {
+        if let Some(warnings) = input.warnings(name, &self.names) {
             show(&warnings);
         }
+        let message = if input.declares() { "declare:" } else { "evaluate:" };
         self.names.variables.extend(input.new_variables);
+        self.names.declared.extend(public_selectors(module.module()));
         let handles = self.machine.handles();
         let class = self.machine.class_of_module(module)?;
-        let evaluation = self.run(class);
+        let evaluation = self.run(class, message);
         // An exit may have come between: then there is no further input.
         self.evaluation.end();
         self.machine.release(handles);
@@ -95,10 +97,11 @@ impl Session {
         evaluation
     }
 
-    fn run(&mut self, class: RootHandle) -> Result<Evaluation, BootError> {
+    /// Makes an instance of an input's module, and sends the workspace this message with it.
+    fn run(&mut self, class: RootHandle, message: &str) -> Result<Evaluation, BootError> {
         let object = answer(self.machine.send(class, "in:", &[self.workspace])?)?;
         self.machine.begin(&self.evaluation);
-        match self.machine.send(self.workspace, "evaluate:", &[object])? {
+        match self.machine.send(self.workspace, message, &[object])? {
             Reply::Answer(_) => {}
             Reply::Exit(code) => return Ok(Evaluation::Exit(code)),
             Reply::Stalled => return Ok(Evaluation::Failed),

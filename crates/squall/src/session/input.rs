@@ -10,7 +10,18 @@
 //! )
 //! ```
 //!
-//! with an accessor for every name in the text that the workspace knows. `y:: 4` makes a new
+//! with an accessor for every name in the text that the workspace knows. Classes that mention no variable are in a module
+//! without the workspace, which has the platform's modules in slots: such a module is a value, so its classes may be value
+//! classes.
+//!
+//! ```text
+//! class Input in: workspace = (| private system = workspace system. |) (
+//!     class P x: x = Value (| public x = x. |) ()
+//!     public declareIn: workspace = ( workspace at: #P put: P. ^ P )
+//! )
+//! ```
+//!
+//! `y:: 4` makes a new
 //! variable `y`, unless the text declares that name itself; so does a local variable of the input,
 //! `| y = 4. |`, which is turned into such an assignment.
 //!
@@ -37,6 +48,8 @@ pub struct Names {
     pub known: BTreeSet<String>,
     /// The variables so far.
     pub variables: BTreeSet<String>,
+    /// The selectors of the classes so far.
+    pub declared: BTreeSet<String>,
 }
 
 /// An input as a module.
@@ -52,29 +65,34 @@ pub struct Input {
 /// The text of a module in three parts.
 #[derive(Clone, Debug)]
 struct Parts {
-    before: &'static str,
+    before: String,
     text: String,
     after: String,
 }
 
-const BEFORE_CLASSES: &str = "class Input in: workspace = (| private workspace = workspace. |) ( ";
-const BEFORE_STATEMENTS: &str = "class Input in: workspace = \
-    (| private workspace = workspace. |) ( public evaluate = ( ^ [ ";
+const WORKSPACE_SLOT: &str = "private workspace = workspace. ";
+const BEFORE_STATEMENTS: &str = "public evaluate = ( ^ [ ";
 const AFTER_STATEMENTS: &str = "\n] value )\n";
 
 impl Parts {
     /// The text without accessors, which is enough to parse it.
     fn bare(text: &str) -> Parts {
         let (before, after) = match is_class(text) {
-            true => (BEFORE_CLASSES, "\n)"),
+            true => ("", "\n)"),
             false => (BEFORE_STATEMENTS, "\n] value ) )"),
         };
+        let before = head(WORKSPACE_SLOT) + before;
         Parts { before, text: text.to_owned(), after: after.to_owned() }
     }
 
     fn source(&self, name: &str) -> Source {
-        Source::new(name, [self.before, &self.text, &self.after].concat())
+        Source::new(name, [&*self.before, &self.text, &self.after].concat())
     }
+}
+
+/// The beginning of a module with these slots.
+fn head(slots: &str) -> String {
+    format!("class Input in: workspace = (| {slots}|) ( ")
 }
 
 impl Input {
@@ -102,7 +120,28 @@ impl Input {
         input.new_variables.extend(assigned.cloned());
         input.new_variables.extend(input.classes(&tree).into_iter().map(str::to_owned));
         input.parts.after = input.end(&tree, &mention, names);
+        if let Some(slots) = input.slots_of_value(&tree, &mention, names) {
+            input.parts.before = head(&slots);
+        }
         Ok(input)
+    }
+
+    /// Whether the input declares classes.
+    pub fn declares(&self) -> bool {
+        is_class(&self.parts.text)
+    }
+
+    /// The slots of a module without the workspace, if the text declares classes that need no more of the workspace.
+    fn slots_of_value(&self, tree: &Ast, mention: &Mention, names: &Names) -> Option<String> {
+        let classes = self.classes(tree);
+        let own = |name: &&String| !classes.contains(&name.as_str());
+        let variables = &names.variables | &self.new_variables;
+        let has_variables = variables.iter().filter(own).any(|name| mention.has(name));
+        if !self.declares() || has_variables {
+            return None;
+        }
+        let known = names.known.intersection(&mention.sent).filter(own);
+        known.map(|name| slot(name)).collect()
     }
 
     /// The module's source.
@@ -116,12 +155,17 @@ impl Input {
     }
 
     /// The mistakes that the text will make when it is evaluated. Nothing is said about names that a later input can
-    /// declare: variables of this input.
-    pub fn warnings(&self, name: &str) -> Option<CompileProblem> {
+    /// declare, variables of this input, and about messages that a class of an earlier input may understand.
+    pub fn warnings(&self, name: &str, names: &Names) -> Option<CompileProblem> {
         let source = self.source(name);
         let range = self.columns_before()..self.columns_before() + self.typed.text().len() as u32;
         let mut warnings = warnings_before_run(&source);
+        let is_declared = |warning: &Diagnostic| {
+            let quoted = warning.message.split('`').nth(1);
+            quoted.is_some_and(|selector| names.declared.contains(selector))
+        };
         warnings.retain(|warning| range.contains(&warning.span().start));
+        warnings.retain(|warning| warning.code != Code::UnknownMessage || !is_declared(warning));
         for warning in &mut warnings {
             if warning.code == Code::UndeclaredName {
                 warning.hint = warning.hint.take().and_then(without_slot);
@@ -178,7 +222,7 @@ impl Input {
             Some(last) => {
                 let put = |name: &&str| format!("workspace at: #{name} put: {name}. ");
                 let puts: String = classes.iter().map(put).collect();
-                end += &format!("\npublic evaluate = ( {puts}^ {last} )\n");
+                end += &format!("\npublic declareIn: workspace = ( {puts}^ {last} )\n");
             }
         }
         let own = |name: &&String| !classes.contains(&name.as_str());
@@ -187,7 +231,8 @@ impl Input {
             end += &format!("{name} = ( ^ workspace at: #{name} )\n");
             end += &format!("{name}: value = ( ^ workspace at: #{name} put: value )\n");
         }
-        for name in names.known.difference(&variables).filter(own) {
+        let has_slots = self.slots_of_value(tree, mention, names).is_some();
+        for name in names.known.difference(&variables).filter(own).filter(|_| !has_slots) {
             if mention.sent.contains(name) {
                 let head = pattern(name);
                 end += &format!("{head} = ( ^ workspace {head} )\n");
@@ -227,6 +272,12 @@ fn without_declarations(input: &Input, tree: &Ast, locals: &[Local]) -> String {
         }
     }
     text
+}
+
+/// A slot with what the workspace answers to a message; none if the message has arguments.
+fn slot(selector: &str) -> Option<String> {
+    let is_name = selector.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    is_name.then(|| format!("private {selector} = workspace {selector}. "))
 }
 
 /// The names in a text.
