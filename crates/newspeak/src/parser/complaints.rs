@@ -129,6 +129,15 @@ impl Parser<'_> {
         });
     }
 
+    /// No name behind `class`.
+    pub(super) fn no_name_of_class(&mut self) -> Reported {
+        let diagnostic = self.not_expected("the name of the class");
+        self.complain(match self.current.kind {
+            TokenKind::Keyword => diagnostic.with_hint(self.hint_for_name_of_class()),
+            _ => diagnostic,
+        })
+    }
+
     /// No `=` behind the head of a class.
     pub(super) fn no_equals_of_class(&mut self) -> Reported {
         let diagnostic = self.not_expected("`=` between the head of the class and its definition");
@@ -158,8 +167,18 @@ impl Parser<'_> {
                 Some(hint) => diagnostic.with_hint(hint),
                 None => diagnostic,
             },
+            (TokenKind::Keyword, TokenKind::Identifier) if word == "class" => {
+                diagnostic.with_hint(self.hint_for_name_of_class())
+            }
             _ => diagnostic,
         })
+    }
+
+    /// The remedy for a keyword in place of the name of a class.
+    fn hint_for_name_of_class(&self) -> String {
+        let name = self.source.slice(self.current.span).trim_end_matches(':');
+        let head = quoted(&format!("class {name} of: …"));
+        format!("name the class before the message that makes its instances: {head}")
     }
 
     /// No `(` before the body of a method.

@@ -54,6 +54,9 @@ impl Parser<'_> {
     /// A class declaration, from the word `class` on; its access modifier is at `start`.
     fn class_declaration(&mut self, access: Access, start: Span) -> Parsed<ClassId> {
         self.advance();
+        if self.current.kind != TokenKind::Identifier {
+            return Err(self.no_name_of_class());
+        }
         let name = self.expect_identifier("the name of the class")?;
         self.class(Some(name), access, start)
     }
