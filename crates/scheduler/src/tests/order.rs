@@ -173,11 +173,19 @@ fn yielding_items_go_before_those_that_used_their_slices() {
 
 #[test]
 fn items_that_used_their_slices_take_turns() {
-    let (_runtime, mut worker) = on_one_worker_without_looks();
-    end_slice(&mut worker, 0);
-    for item in [1, 0, 1, 0] {
-        assert_eq!(worker.try_next(), Some(item));
-        end_slice(&mut worker, item);
+    // A monitor that was called while it looked for the first time looks once more: then this begins anew.
+    loop {
+        let (_runtime, mut worker) = on_one_worker_without_looks();
+        let looks = worker.scheduler().looks();
+        end_slice(&mut worker, 0);
+        let items = [(); 4].map(|()| {
+            let item = worker.try_next().expect("two items wait");
+            end_slice(&mut worker, item);
+            item
+        });
+        if worker.scheduler().looks() == looks {
+            return assert_eq!(items, [1, 0, 1, 0]);
+        }
     }
 }
 
