@@ -119,8 +119,9 @@ impl Input {
         let assigned = mention.assigned.difference(&mention.declared);
         input.new_variables.extend(assigned.cloned());
         input.new_variables.extend(input.classes(&tree).into_iter().map(str::to_owned));
-        input.parts.after = input.end(&tree, &mention, names);
-        if let Some(slots) = input.slots_of_value(&tree, &mention, names) {
+        let slots = input.slots_of_value(&tree, &mention, names);
+        input.parts.after = input.end(&tree, &mention, names, slots.is_some());
+        if let Some(slots) = slots {
             input.parts.before = head(&slots);
         }
         Ok(input)
@@ -213,8 +214,9 @@ impl Input {
         block.map(|block| block.body.locals.clone()).unwrap_or_default()
     }
 
-    /// The source after the text: accessors, and for classes the method that answers the last one.
-    fn end(&self, tree: &Ast, mention: &Mention, names: &Names) -> String {
+    /// The source after the text: accessors, unless the module has slots instead, and for classes the method that answers
+    /// the last one.
+    fn end(&self, tree: &Ast, mention: &Mention, names: &Names, has_slots: bool) -> String {
         let mut end = String::new();
         let classes = self.classes(tree);
         match classes.last() {
@@ -231,7 +233,6 @@ impl Input {
             end += &format!("{name} = ( ^ workspace at: #{name} )\n");
             end += &format!("{name}: value = ( ^ workspace at: #{name} put: value )\n");
         }
-        let has_slots = self.slots_of_value(tree, mention, names).is_some();
         for name in names.known.difference(&variables).filter(own).filter(|_| !has_slots) {
             if mention.sent.contains(name) {
                 let head = pattern(name);

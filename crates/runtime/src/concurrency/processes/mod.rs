@@ -93,7 +93,7 @@ fn met(thread: &mut Thread, site: &'static Site, meeting: Meeting) {
     }
 }
 
-#[cold]
+#[inline(never)]
 fn read_in_general(thread: &mut Thread, site: &'static Site, channel: usize) {
     perform(thread, site, |thread| channels::read(thread, operand(thread, channel)));
 }
@@ -112,7 +112,7 @@ pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: us
     }
 }
 
-#[cold]
+#[inline(never)]
 fn write_in_general(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
     perform(thread, site, |thread| {
         if registers::is_any(thread, value) && !is_value(thread.vm, get(thread, value)) {
