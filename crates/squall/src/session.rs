@@ -53,7 +53,10 @@ impl Session {
         let platform = machine.platform();
         let workspace = answer(machine.send(class, "usingPlatform:", &[platform])?)?;
         let selectors = library::module("Workspace").map(|module| public_selectors(&module));
-        let names = Names { known: selectors.unwrap_or_default(), ..Names::default() };
+        let mut known = selectors.unwrap_or_default();
+        // The messages with arguments are the machine's, and would come before those that a typed class inherits.
+        known.retain(|selector| selector_arity(selector) == 0);
+        let names = Names { known, ..Names::default() };
         Ok(Session { machine, workspace, names, evaluation: Arc::default() })
     }
 
@@ -177,15 +180,4 @@ fn public_selectors(module: &Module) -> BTreeSet<String> {
         }
     }
     selectors
-}
-
-/// The head of a method with this selector, with parameters `a0`, `a1` and so on.
-fn pattern(selector: &str) -> String {
-    match selector_arity(selector) {
-        0 => selector.to_owned(),
-        _ => {
-            let keywords = selector.split_inclusive(':').enumerate();
-            keywords.map(|(index, keyword)| format!("{keyword} a{index} ")).collect()
-        }
-    }
 }

@@ -38,13 +38,12 @@ use squall_newspeak::lexer::tokenize;
 use squall_newspeak::source::Span;
 use squall_newspeak::{Diagnostic, Fragment, Source, check_fragment, parse};
 
-use super::pattern;
 use crate::compiler::{CompileProblem, warnings_before_run};
 
 /// The names that an input can refer to.
 #[derive(Clone, Default, Debug)]
 pub struct Names {
-    /// The selectors of the workspace.
+    /// The messages without arguments that the workspace understands.
     pub known: BTreeSet<String>,
     /// The variables so far.
     pub variables: BTreeSet<String>,
@@ -142,7 +141,7 @@ impl Input {
             return None;
         }
         let known = names.known.intersection(&mention.sent).filter(own);
-        known.map(|name| slot(name)).collect()
+        Some(known.map(|name| format!("private {name} = workspace {name}. ")).collect())
     }
 
     /// The module's source.
@@ -235,8 +234,7 @@ impl Input {
         }
         for name in names.known.difference(&variables).filter(own).filter(|_| !has_slots) {
             if mention.sent.contains(name) {
-                let head = pattern(name);
-                end += &format!("{head} = ( ^ workspace {head} )\n");
+                end += &format!("{name} = ( ^ workspace {name} )\n");
             }
         }
         end + ")"
@@ -273,12 +271,6 @@ fn without_declarations(input: &Input, tree: &Ast, locals: &[Local]) -> String {
         }
     }
     text
-}
-
-/// A slot with what the workspace answers to a message; none if the message has arguments.
-fn slot(selector: &str) -> Option<String> {
-    let is_name = selector.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
-    is_name.then(|| format!("private {selector} = workspace {selector}. "))
 }
 
 /// The names in a text.
