@@ -26,6 +26,10 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("shortages/no_output_is_wanted", || {
             says("exec \"$0\" eval 3 > /dev/null", 0, "")
         }),
+        // Services are started so.
+        Trial::test("shortages/no_output_is_wanted_of_a_service", || {
+            says("exec \"$0\" eval 3 1<> /dev/null", 0, "")
+        }),
         Trial::test("shortages/disk", || says(DISK, 0, "")),
         Trial::test("shortages/native_threads", native_threads),
     ]

@@ -10,7 +10,7 @@
 //! right order.
 
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdout};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use squall::Surroundings;
@@ -187,26 +187,13 @@ pub fn print(text: &str) {
     }
 }
 
-/// An error if the process was started without a standard output. Rust then opens the null device in its place before the
-/// program begins, for reading and writing; output that was redirected there can only be written.
+/// An error if the process was started without a standard output: Rust has opened the null device in its place.
 fn is_open() -> std::io::Result<()> {
-    static WAS_CLOSED: OnceLock<bool> = OnceLock::new();
-    let was_closed = WAS_CLOSED.get_or_init(|| {
-        let target = std::fs::read_link("/proc/self/fd/1").unwrap_or_default();
-        let about = std::fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
-        let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
-        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-        target.as_os_str() == "/dev/null" && flags.is_some_and(|flags| flags & ACCESS == BOTH_WAYS)
-    });
-    match was_closed {
+    match squall_foreign::output_was_closed() {
         true => Err(std::io::Error::other("it is closed")),
         false => Ok(()),
     }
 }
-
-/// The part of a descriptor's flags that says whether it can be read and written, and its value for both (`O_RDWR`).
-const ACCESS: u32 = 3;
-const BOTH_WAYS: u32 = 2;
 
 /// Ends the process, since its output cannot be written; silently, if the pipe has no reader.
 fn give_up(error: &std::io::Error) -> ! {

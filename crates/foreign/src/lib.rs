@@ -29,6 +29,7 @@
 //! | `memory` | native memory with bounds and lifetimes | accesses, in one file |
 //! | `pins` | counts the users of a resource that may be released at any time | |
 //! | `errno` | C's `errno` | its place |
+//! | `streams` | whether there is a standard output | a question before `main` |
 //! | `address` | addresses | |
 //! | `types` | C's types, sizes and offsets; parameters and results of functions | |
 //!
@@ -49,6 +50,7 @@ mod errno;
 mod library;
 mod memory;
 mod pins;
+mod streams;
 mod sync;
 mod types;
 mod value;
@@ -62,6 +64,7 @@ pub use callback::{Callback, CallbackAnswer, CallbackError, CallbackFrame, LINGE
 pub use declarations::{Declaration, DeclarationError, Declarations, Meaning};
 pub use library::{GREATEST_VERSION, Library, LibraryError, LinkedFunction};
 pub use memory::{Access, Keeper, MemoryError, NativeMemory, Retired, allocated_memory, text_at};
+pub use streams::output_was_closed;
 pub use types::{
     Array, Enumeration, Field, Kind, Layout, MOST_LEVELS, MOST_PARAMETERS, MOST_PARTS, Mismatch,
     Parameter, Primitive, Record, RecordKind, Scalar, Signature, Tag, Type, TypeError,

@@ -54,6 +54,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "squall",
             "squall-bytecode",
+            "squall-foreign",
             "squall-language-server",
             "squall-newspeak",
             "squall-sqlite",
