@@ -210,7 +210,8 @@ impl Body<'_, '_> {
                 Some(value)
             }
             Action::LoadClass(index) => {
-                let class = self.emit(Op::LoadSlot(Place(index)), &[receiver]);
+                // Nothing writes the slot again, once it has the class.
+                let class = self.load_constant_slot(receiver, index);
                 Some(self.guard(Op::GuardNotNil, &[class]))
             }
             Action::Answer(word) => Some(self.word(word)),
