@@ -12,17 +12,15 @@ pub const TAG_MASK: u64 = 0b111;
 pub const TAG_INTEGER: u64 = 0b000;
 /// The tag of pointers to objects.
 pub const TAG_POINTER: u64 = 0b001;
-/// The two lowest bits of immediate doubles, which have two tags.
-pub const TAG_DOUBLE: u64 = 0b10;
-/// Selects the two lowest bits.
-pub const DOUBLE_MASK: u64 = 0b11;
+/// The bit that is set in immediate doubles, and in no other word.
+pub const DOUBLE_BIT: u64 = 0b10;
 
 /// The undefined object.
-pub const NIL: u64 = 0b0_0011;
+pub const NIL: u64 = 0b0_0101;
 /// The false object.
-pub const FALSE: u64 = 0b0_1011;
+pub const FALSE: u64 = 0b0_1101;
 /// The true object.
-pub const TRUE: u64 = 0b1_0011;
+pub const TRUE: u64 = 0b1_0101;
 
 /// The kind of a slot that has held nothing but nil.
 pub const NIL_ALONE: u32 = 0;
@@ -30,15 +28,15 @@ pub const NIL_ALONE: u32 = 0;
 pub const ANYTHING: u32 = u32::MAX;
 
 /// What the leaf of a primitive answers if it has no answer; no guest value has this word.
-pub const NO_ANSWER: u64 = 0b1_1011;
+pub const NO_ANSWER: u64 = 0b1_1101;
 
 /// The least small integer.
 pub const LEAST_INTEGER: i64 = -(1 << 60);
 /// The greatest small integer.
 pub const GREATEST_INTEGER: i64 = (1 << 60) - 1;
 
-/// What is added to a double whose sign was rotated to the lowest bit, so that its highest bits are the tag.
-pub const DOUBLE_OFFSET: u64 = 512_u64.wrapping_sub(896) << 53;
+/// How far the bits of a double are rotated to the left, before one is subtracted.
+pub const DOUBLE_ROTATION: u32 = 4;
 
 /// The distance from a pointer's bits to the object's layout, 32 bits.
 pub const LAYOUT: i32 = 4 - 1;
@@ -120,20 +118,18 @@ pub fn word_integer(word: u64) -> Option<i64> {
 
 /// The word of an immediate double, if it is one.
 pub fn double_word(value: f64) -> Option<u64> {
-    let moved = value.to_bits().rotate_left(1).wrapping_add(DOUBLE_OFFSET);
-    let word = moved.rotate_left(TAG_BITS);
+    let word = value.to_bits().rotate_left(DOUBLE_ROTATION).wrapping_sub(1);
     is_double(word).then_some(word)
 }
 
 /// Whether a word is an immediate double.
 pub fn is_double(word: u64) -> bool {
-    word & DOUBLE_MASK == TAG_DOUBLE
+    word & DOUBLE_BIT != 0
 }
 
 /// The value of an immediate double's word.
 pub fn word_double(word: u64) -> Option<f64> {
-    let moved = word.rotate_right(TAG_BITS);
-    is_double(word).then(|| f64::from_bits(moved.wrapping_sub(DOUBLE_OFFSET).rotate_right(1)))
+    is_double(word).then(|| f64::from_bits(word.wrapping_add(1).rotate_right(DOUBLE_ROTATION)))
 }
 
 /// The word of a Boolean.

@@ -5,7 +5,7 @@
 //! `squall_heap`'s words describe the encoding.
 
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use squall_heap::{DOUBLE_MASK, DOUBLE_OFFSET, TAG_DOUBLE, Word};
+use squall_heap::{DOUBLE_BIT, DOUBLE_ROTATION, Word};
 
 use crate::assembler::Assembler;
 
@@ -75,33 +75,26 @@ pub fn operator(ops: &mut Assembler, operator: Operator) {
 fn load_operands(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
-        ; mov r10, QWORD DOUBLE_OFFSET as i64
         ; mov edx, eax
         ; or edx, ecx
         ; test dl, 7
         ; jz >other
         // The left operand.
-        ; mov edx, eax
-        ; and edx, 7
+        ; test al, 7
         ; jz >left_integer
-        ; and edx, DOUBLE_MASK as i32
-        ; cmp edx, TAG_DOUBLE as i32
-        ; jne >other
-        ; ror rax, 3
-        ; sub rax, r10
-        ; ror rax, 1
+        ; test al, DOUBLE_BIT as i8
+        ; jz >other
+        ; inc rax
+        ; ror rax, DOUBLE_ROTATION as i8
         ; movq xmm0, rax
         // The right operand.
         ; right:
-        ; mov edx, ecx
-        ; and edx, 7
+        ; test cl, 7
         ; jz >right_integer
-        ; and edx, DOUBLE_MASK as i32
-        ; cmp edx, TAG_DOUBLE as i32
-        ; jne >other
-        ; ror rcx, 3
-        ; sub rcx, r10
-        ; ror rcx, 1
+        ; test cl, DOUBLE_BIT as i8
+        ; jz >other
+        ; inc rcx
+        ; ror rcx, DOUBLE_ROTATION as i8
         ; movq xmm1, rcx
         ; compute:
     );
@@ -127,13 +120,10 @@ fn answer_double(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
         ; movq rax, xmm0
-        ; rol rax, 1
-        ; add rax, r10
-        ; rol rax, 3
-        ; mov edx, eax
-        ; and edx, DOUBLE_MASK as i32
-        ; cmp edx, TAG_DOUBLE as i32
-        ; jne >other
+        ; rol rax, DOUBLE_ROTATION as i8
+        ; dec rax
+        ; test al, DOUBLE_BIT as i8
+        ; jz >other
         ; ret
         ; other:
         ; mov eax, Word::UNSET.bits() as i32
@@ -145,22 +135,15 @@ fn answer_double(ops: &mut Assembler) {
 pub fn comparison(ops: &mut Assembler, comparison: Comparison) {
     dynasm!(ops
         ; .arch x64
-        ; mov r10, QWORD DOUBLE_OFFSET as i64
         ; mov edx, eax
-        ; and edx, DOUBLE_MASK as i32
-        ; cmp edx, TAG_DOUBLE as i32
-        ; jne >other
-        ; mov edx, ecx
-        ; and edx, DOUBLE_MASK as i32
-        ; cmp edx, TAG_DOUBLE as i32
-        ; jne >other
-        ; ror rax, 3
-        ; sub rax, r10
-        ; ror rax, 1
+        ; and edx, ecx
+        ; test dl, DOUBLE_BIT as i8
+        ; jz >other
+        ; inc rax
+        ; ror rax, DOUBLE_ROTATION as i8
         ; movq xmm0, rax
-        ; ror rcx, 3
-        ; sub rcx, r10
-        ; ror rcx, 1
+        ; inc rcx
+        ; ror rcx, DOUBLE_ROTATION as i8
         ; movq xmm1, rcx
         ; xor edx, edx
     );

@@ -161,9 +161,8 @@ impl Lowering<'_, '_> {
 
     /// The double of an immediate word.
     fn untag_double(&mut self, word: ir::Value) -> ir::Value {
-        let moved = self.b.ins().rotr_imm_u(word, i64::from(words::TAG_BITS));
-        let rotated = self.b.ins().iadd_imm_s(moved, words::DOUBLE_OFFSET.wrapping_neg() as i64);
-        let bits = self.b.ins().rotr_imm_u(rotated, 1);
+        let rotated = self.b.ins().iadd_imm_s(word, 1);
+        let bits = self.b.ins().rotr_imm_u(rotated, i64::from(words::DOUBLE_ROTATION));
         self.b.ins().bitcast(F64, MemFlagsData::new(), bits)
     }
 
@@ -179,9 +178,8 @@ impl Lowering<'_, '_> {
     /// The word of a double that needs no box.
     fn double_word(&mut self, value: ir::Value) -> ir::Value {
         let bits = self.b.ins().bitcast(I64, MemFlagsData::new(), value);
-        let rotated = self.b.ins().rotl_imm_u(bits, 1);
-        let moved = self.b.ins().iadd_imm_s(rotated, words::DOUBLE_OFFSET as i64);
-        self.b.ins().rotl_imm_u(moved, i64::from(words::TAG_BITS))
+        let rotated = self.b.ins().rotl_imm_u(bits, i64::from(words::DOUBLE_ROTATION));
+        self.b.ins().iadd_imm_s(rotated, -1)
     }
 
     /// The word of a double, and whether it is right: otherwise the double needs a box.

@@ -136,8 +136,8 @@ impl Lowering<'_, '_> {
 
     /// Whether a word is an immediate double.
     pub fn is_double(&mut self, word: ir::Value) -> ir::Value {
-        let tag = self.b.ins().band_imm_u(word, words::DOUBLE_MASK as i64);
-        self.b.ins().icmp_imm_u(IntCC::Equal, tag, words::TAG_DOUBLE as i64)
+        let bit = self.b.ins().band_imm_u(word, words::DOUBLE_BIT as i64);
+        self.b.ins().icmp_imm_u(IntCC::NotEqual, bit, 0)
     }
 
     pub fn is_word(&mut self, word: ir::Value, wanted: u64) -> ir::Value {

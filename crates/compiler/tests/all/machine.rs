@@ -537,7 +537,7 @@ impl Machine<'_> {
             return;
         }
         let kind = |word: u64| match words::is_double(word) {
-            true => words::TAG_DOUBLE,
+            true => words::DOUBLE_BIT,
             false => word & words::TAG_MASK,
         };
         let kinds: Vec<u64> = operands.iter().map(|word| kind(*word)).collect();
@@ -560,8 +560,8 @@ impl Machine<'_> {
         }
         match kinds[..] {
             [words::TAG_INTEGER, words::TAG_INTEGER] => {}
-            [words::TAG_DOUBLE, words::TAG_DOUBLE] => site.numbers.doubles = true,
-            [words::TAG_INTEGER, words::TAG_DOUBLE] | [words::TAG_DOUBLE, words::TAG_INTEGER] => {
+            [words::DOUBLE_BIT, words::DOUBLE_BIT] => site.numbers.doubles = true,
+            [words::TAG_INTEGER, words::DOUBLE_BIT] | [words::DOUBLE_BIT, words::TAG_INTEGER] => {
                 site.numbers.mixed = true;
             }
             _ => site.numbers.others |= kinds.len() == 2,

@@ -8,8 +8,8 @@
 //!  ┌─────────────────────────────────────────┬─────┐
 //!  │ signed value                            │ 000 │  small integer
 //!  │ address of an object (8-aligned)        │ 001 │  pointer
-//!  │ exponent (8) │ fraction (52) │ sign (1) │ x10 │  immediate double
-//!  │ index                                   │ 011 │  special: nil, false, true, …
+//!  │ exponent (8) │ fraction (52) │ sign (1) │ x1x │  immediate double
+//!  │ index                                   │ 101 │  special: nil, false, true, …
 //!  └─────────────────────────────────────────┴─────┘
 //! ```
 //!
@@ -17,13 +17,15 @@
 //! untagging. A pointer is its object's address plus one, which address arithmetic folds into its
 //! displacement: the slot at offset 16 is at word + 15.
 //!
-//! An immediate double has no tag added: its bits are rotated and moved so that the three highest bits of its exponent
-//! become the tag (Melançon, Serrano and Feeley, "Float Self-Tagging", OOPSLA 2025). Two of the eight tags are doubles:
+//! An immediate double has no tag added: its bits are rotated so that the three highest bits of its exponent, less one,
+//! are the tag (Melançon, Serrano and Feeley, "Float Self-Tagging", OOPSLA 2025). The four tags with the middle bit are
+//! doubles, so one bit tells them from all else:
 //!
 //! | tag | exponent | magnitudes |
 //! |---|---|---|
-//! | 010 | 896 to 1151 | from 2⁻¹²⁷ to just below 2¹²⁹ |
-//! | 110 | 0 to 127, 1920 to 2047 | zero, those below 2⁻⁸⁹⁵, those from 2⁸⁹⁷ on, infinity, NaN |
+//! | 010, 011 | 768 to 1279 | from 2⁻²⁵⁵ to just below 2²⁵⁷ |
+//! | 110 | 1792 to 2047 | those from 2⁷⁶⁹ on, infinity, NaN |
+//! | 111 | 0 to 255 | zero, those below 2⁻⁷⁶⁷ |
 //!
 //! The others live in boxes.
 //!
@@ -48,21 +50,19 @@ pub const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 pub const TAG_SMALL_INTEGER: u64 = 0b000;
 /// The tag of pointers to objects.
 pub const TAG_POINTER: u64 = 0b001;
-/// The two lowest bits of immediate doubles, which have two tags.
-pub const TAG_DOUBLE: u64 = 0b10;
-/// Selects the two lowest bits.
-pub const DOUBLE_MASK: u64 = 0b11;
+/// The bit that is set in immediate doubles, and in no other word.
+pub const DOUBLE_BIT: u64 = 0b10;
 /// The tag of nil, the booleans and internal sentinels.
-pub const TAG_SPECIAL: u64 = 0b011;
+pub const TAG_SPECIAL: u64 = 0b101;
 
 /// The least small integer, −2⁶⁰.
 pub const SMALL_INTEGER_MIN: i64 = -(1 << 60);
 /// The greatest small integer, 2⁶⁰ − 1.
 pub const SMALL_INTEGER_MAX: i64 = (1 << 60) - 1;
 
-/// What is added to a double whose sign was rotated to the lowest bit: exponents from 896 on then begin with 010, and
-/// those from 0 on with 1101.
-pub const DOUBLE_OFFSET: u64 = 512_u64.wrapping_sub(896) << 53;
+/// How far the bits of a double are rotated to the left, before one is subtracted: the sign and the three highest bits of
+/// the exponent come down.
+pub const DOUBLE_ROTATION: u32 = 4;
 
 const _: () = assert!(SMALL_INTEGER_MAX as u64 == (u64::MAX >> 1) >> TAG_BITS);
 const _: () = assert!(size_of::<Word>() == 8 && size_of::<Option<Object>>() == 8);
@@ -187,15 +187,14 @@ impl Word {
     /// The immediate double `value`, or `None` if it needs a box.
     #[inline(always)]
     pub const fn from_double(value: f64) -> Option<Word> {
-        let moved = value.to_bits().rotate_left(1).wrapping_add(DOUBLE_OFFSET);
-        let word = Word(moved.rotate_left(TAG_BITS));
+        let word = Word(value.to_bits().rotate_left(DOUBLE_ROTATION).wrapping_sub(1));
         if word.is_double() { Some(word) } else { None }
     }
 
     /// Whether this is an immediate double.
     #[inline(always)]
     pub const fn is_double(self) -> bool {
-        self.0 & DOUBLE_MASK == TAG_DOUBLE
+        self.0 & DOUBLE_BIT != 0
     }
 
     /// The value of an immediate double.
@@ -208,8 +207,7 @@ impl Word {
     #[inline(always)]
     pub const fn double_unchecked(self) -> f64 {
         debug_assert!(self.is_double());
-        let moved = self.0.rotate_right(TAG_BITS);
-        f64::from_bits(moved.wrapping_sub(DOUBLE_OFFSET).rotate_right(1))
+        f64::from_bits(self.0.wrapping_add(1).rotate_right(DOUBLE_ROTATION))
     }
 }
 
@@ -370,8 +368,10 @@ mod tests {
             (0.1, true),
             (1e38, true),
             (1e-38, true),
-            (1e39, false),
-            (1e-39, false),
+            (1e77, true),
+            (1e-76, true),
+            (1e78, false),
+            (1e-77, false),
             (1e200, false),
             (1e-200, false),
             (1e300, true),
@@ -381,14 +381,14 @@ mod tests {
             (f64::INFINITY, true),
             (f64::NAN, true),
             (double(0, 1), true),
-            (double(127, last), true),
-            (double(128, 0), false),
-            (double(895, last), false),
-            (double(896, 0), true),
-            (double(1151, last), true),
-            (double(1152, 0), false),
-            (double(1919, last), false),
-            (double(1920, 0), true),
+            (double(255, last), true),
+            (double(256, 0), false),
+            (double(767, last), false),
+            (double(768, 0), true),
+            (double(1279, last), true),
+            (double(1280, 0), false),
+            (double(1791, last), false),
+            (double(1792, 0), true),
         ] {
             assert_eq!(Word::from_double(value).is_some(), is_immediate, "{value:e}");
             assert_eq!(Word::from_double(-value).is_some(), is_immediate, "-{value:e}");
@@ -445,7 +445,7 @@ mod tests {
         #[test]
         fn doubles_of_middle_exponents_are_immediate(
             sign in 0u64..2,
-            exponent in 897u64..1152,
+            exponent in 768u64..1280,
             fraction in 0u64..1 << 52,
         ) {
             let value = f64::from_bits(sign << 63 | exponent << 52 | fraction);

@@ -350,10 +350,8 @@ impl Emitter<'_> {
             known::SMALL_INTEGER => dynasm!(self.ops ; .arch x64 ; test al, 7 ; jnz =>other),
             known::IMMEDIATE_DOUBLE => dynasm!(self.ops
                 ; .arch x64
-                ; mov ecx, eax
-                ; and ecx, squall_heap::DOUBLE_MASK as i32
-                ; cmp ecx, squall_heap::TAG_DOUBLE as i32
-                ; jne =>other
+                ; test al, squall_heap::DOUBLE_BIT as i8
+                ; jz =>other
             ),
             _ => self.check_object(layout, other),
         }

@@ -243,8 +243,7 @@ impl Emitter<'_> {
             ; .arch x64
             ; mov edx, [rbx + place(send.operands[0])]
             ; xor edx, [rbx + place(send.operands[1])]
-            // Doubles have two tags, which differ in the third bit.
-            ; test dl, squall_heap::DOUBLE_MASK as i8
+            ; test dl, squall_heap::DOUBLE_BIT as i8
             ; jnz =>mixed
         );
         self.observe(send.site, feedback::DOUBLES);

@@ -404,9 +404,8 @@ const _: () = {
     assert!(words::TAG_MASK == squall_heap::TAG_MASK);
     assert!(words::TAG_POINTER == squall_heap::TAG_POINTER);
     assert!(words::NIL_ALONE == slot_kinds::NIL_ALONE && words::ANYTHING == slot_kinds::ANYTHING);
-    assert!(words::TAG_DOUBLE == squall_heap::TAG_DOUBLE);
-    assert!(words::DOUBLE_MASK == squall_heap::DOUBLE_MASK);
-    assert!(words::DOUBLE_OFFSET == squall_heap::DOUBLE_OFFSET);
+    assert!(words::DOUBLE_BIT == squall_heap::DOUBLE_BIT);
+    assert!(words::DOUBLE_ROTATION == squall_heap::DOUBLE_ROTATION);
     assert!(words::LAYOUT == squall_heap::LAYOUT_OFFSET as i32 - words::TAG_POINTER as i32);
     assert!(words::LAYOUT_SHIFT as usize == 8 * squall_heap::LAYOUT_OFFSET);
     assert!(words::CLASS == offset::CLASS && words::LENGTH == offset::LENGTH);
