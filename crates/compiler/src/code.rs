@@ -109,12 +109,39 @@ pub struct Exit {
     pub offset: u32,
     /// The activations around that one, the outermost first: each stands in a call.
     pub around: Vec<Outer>,
-    /// The places of the unit's frame that have raw doubles if one of these needs a box.
+    /// The places of the unit's frame that have raw doubles if one of these needs a box, or an object is to be made.
     pub doubles: Vec<u32>,
+    /// The objects that are to be made, each after those that it holds.
+    pub objects: Vec<AbsentObject>,
+    /// The first place of the unit's frame for these objects and their parts, and how many there are.
+    pub parts: (u32, u32),
     /// Why the unit is left.
     pub reason: Reason,
     /// The instruction whose guard failed. It comes after the one to go on with, or is that.
     pub cause: Origin,
+}
+
+/// An object that an exit makes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AbsentObject {
+    /// What it is.
+    pub form: Form,
+    /// The places of the unit's frame with its words after the class; of a closure with those after its function.
+    pub parts: Vec<u32>,
+    /// The places of the unit's frame that get it.
+    pub places: Vec<u32>,
+}
+
+/// What an object that an exit makes is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Form {
+    /// An object with slots: its layout, and the place that has its class.
+    #[allow(missing_docs, reason = "the line above explains them")]
+    Slots { layout: u32, class: u32 },
+    /// A context.
+    Context,
+    /// A closure of a function.
+    Closure(FunctionRef),
 }
 
 /// An activation of a unit with another one inside.
@@ -143,6 +170,8 @@ pub enum Reason {
     Condition,
     /// Another strand was in the way of an access.
     Conflict,
+    /// The thread's window has no room for an object.
+    Room,
     /// The kind of a slot has widened since the code was made.
     Slot,
 }
@@ -150,7 +179,7 @@ pub enum Reason {
 impl Reason {
     /// Whether it says nothing about the code, which is entered again.
     pub fn is_passing(self) -> bool {
-        matches!(self, Reason::Poll | Reason::Conflict)
+        matches!(self, Reason::Poll | Reason::Conflict | Reason::Room)
     }
 }
 
@@ -163,6 +192,7 @@ impl fmt::Display for Reason {
             Reason::Poll => "a request to the thread",
             Reason::Condition => "a condition that does not hold",
             Reason::Conflict => "a conflict with another strand",
+            Reason::Room => "no room for an object",
             Reason::Slot => "a slot that has held something else",
         })
     }

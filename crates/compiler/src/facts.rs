@@ -221,8 +221,8 @@ pub enum Symbol {
 pub enum Helper {
     /// Leaves the unit: `(frame, exit's record)`; reached by a jump, with the caller's return address on top.
     Exit,
-    /// The same for an exit with raw doubles in the frame, which get their words first.
-    BoxingExit,
+    /// The same for an exit that makes objects first: the boxes of doubles, and absent objects.
+    MakingExit,
     /// The frame does not fit the chunk, or the thread must poll: `(frame, function)`; reached by a jump.
     Enter,
     /// Sends through a site: `(callee's frame, site)`; answers the result.

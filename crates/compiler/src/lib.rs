@@ -74,6 +74,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "entries", run: passes::entries::entries },
     Pass { name: "simplify", run: passes::simplify::simplify },
+    Pass { name: "absence", run: passes::absence::absence },
     Pass { name: "representation", run: passes::representation::representation },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "loops", run: passes::loops::loops },

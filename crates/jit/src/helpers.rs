@@ -36,6 +36,7 @@ use squall_runtime::tiers::tier::Interpreter;
 use squall_runtime::tiers::transaction;
 use squall_runtime::tiers::values;
 
+use crate::absence::{self, AbsentObject};
 use crate::chaos;
 use crate::code::Code;
 use crate::code::units::ExitRecord;
@@ -83,7 +84,7 @@ pub fn table() -> Helpers {
         send_primitive: send_primitive as *const () as usize,
         send: send as *const () as usize,
         leave_unit: leave_unit as *const () as usize,
-        box_and_leave: box_and_leave as *const () as usize,
+        make_and_leave: make_and_leave as *const () as usize,
         log: log as *const () as usize,
         leaf: leaf as *const () as usize,
         cold_entry: cold_entry as *const () as usize,
@@ -690,17 +691,23 @@ pub unsafe extern "C" fn leave_unit(
     }
 }
 
-/// Leaves a unit by an exit with raw doubles in the frame, with the native stack abandoned. *GC point*.
+/// Leaves a unit by an exit that makes objects, with the native stack abandoned: boxes of doubles, and objects that are
+/// absent from the unit. *GC point*.
 ///
 /// # Safety
 ///
-/// The same as for [`leave_unit`], but the places that the exit lists hold doubles.
-pub unsafe extern "C" fn box_and_leave(
+/// The same as for [`leave_unit`], but the places that the exit lists hold raw doubles and parts of objects.
+pub unsafe extern "C" fn make_and_leave(
     thread: &mut Thread,
     frame: *mut Word,
     exit: &'static ExitRecord,
 ) {
-    let places = exit.destination().map_or(&[][..], |destination| &destination.doubles);
+    let Some(destination) = exit.destination() else { return };
+    let objects = &destination.objects;
+    for &place in objects.iter().flat_map(AbsentObject::places) {
+        // SAFETY: it is a place of the unit's frame, which only this thread uses. The collector may see it from now on.
+        unsafe { frame.add(place as usize).write(Word::NIL) };
+    }
     let take = |&place: &u32| {
         // SAFETY: it is a place of the unit's frame, which only this thread uses, and has a double, or had one and is
         // nil from now on, which the collector may see.
@@ -711,16 +718,29 @@ pub unsafe extern "C" fn box_and_leave(
             (place, value)
         }
     };
-    let doubles: Vec<(*mut Word, f64)> = places.iter().map(take).collect();
+    let doubles: Vec<(*mut Word, f64)> = destination.doubles.iter().map(take).collect();
     // SAFETY: the frame is complete: what is still missing is nil.
     unsafe { leave_unit(thread, frame, exit) };
-    for (place, value) in doubles {
-        match number::make_double(thread, value) {
-            // SAFETY: as above; the stack does not move while the activation is there.
-            Ok(word) => unsafe { place.write(word) },
-            Err(failure) => return calls::fail_here(thread, failure),
-        }
+    let (first, count) = destination.parts;
+    // SAFETY: the unit's frame has these words, above those of its activations. All were written before.
+    thread.window = unsafe { Window::new(frame.add(first as usize), count as usize) };
+    let made = make_boxes(thread, doubles);
+    // SAFETY: the frame is the unit's, and the collector updates the window.
+    let made = made.and_then(|()| unsafe { absence::make(thread, frame, objects) });
+    thread.window = Window::NONE;
+    if let Err(failure) = made {
+        calls::fail_here(thread, failure);
     }
+}
+
+/// Writes the words of doubles into their places in the frame of a unit that was left. *GC point*.
+fn make_boxes(thread: &mut Thread, doubles: Vec<(*mut Word, f64)>) -> Result<(), Failure> {
+    for (place, value) in doubles {
+        let word = number::make_double(thread, value)?;
+        // SAFETY: only this thread uses the frame, and the stack does not move while the activation is there.
+        unsafe { place.write(word) };
+    }
+    Ok(())
 }
 
 /// The rest of the barrier after a store by optimised code.

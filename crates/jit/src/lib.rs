@@ -10,6 +10,7 @@
 //! | [`base`] | the baseline compiler: a template for each instruction |
 //! | [`stubs`] | the shared machine code: entries, exits, calls of helpers |
 //! | [`doubles`] | the shared machine code for doubles |
+//! | [`absence`] | objects that exits of optimised code make |
 //! | [`assembler`] | the assembler, and the places of fields |
 //! | [`helpers`] | the functions in Rust that machine code calls |
 //! | [`code`](mod@code) | the description of a function's machine code |
@@ -23,6 +24,7 @@
 //! - The native stack may be dropped whenever no function of Rust is on it above the tier's own (`stubs`).
 //! - No code is patched: calls go through the cells of functions.
 
+pub mod absence;
 pub mod assembler;
 pub mod base;
 pub mod chaos;

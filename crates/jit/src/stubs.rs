@@ -139,8 +139,8 @@ pub struct Helpers {
     pub send: usize,
     /// `leave_unit(thread, frame, exit)`.
     pub leave_unit: usize,
-    /// `box_and_leave(thread, frame, exit)`.
-    pub box_and_leave: usize,
+    /// `make_and_leave(thread, frame, exit)`.
+    pub make_and_leave: usize,
     /// `log(thread, object)`, which moves nothing.
     pub log: usize,
     /// `leaf(thread, primitive, word, word)` answers a word, and moves nothing.
@@ -189,7 +189,7 @@ pub struct Stubs {
     /// Where optimised code jumps to leave: the frame is in `rdi`, the exit's record in `rsi`.
     pub exit: usize,
     /// The same for exits with raw doubles in the frame.
-    pub boxing_exit: usize,
+    pub making_exit: usize,
     /// Logs the object in `rdi`, and keeps all registers.
     pub log: usize,
     /// Calls a primitive's leaf; a function of Rust.
@@ -235,7 +235,7 @@ impl Stubs {
         let mut names: Vec<(usize, String)> = vec![
             (self.enter, "enter".into()),
             (self.exit, "exit".into()),
-            (self.boxing_exit, "boxing exit".into()),
+            (self.making_exit, "making exit".into()),
             (self.log, "log".into()),
             (self.cold_entry, "cold entry".into()),
             (self.slow_entry, "slow entry".into()),
@@ -322,7 +322,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
     let executors =
         helpers.executors.map(|helper| stub(ops, address, |ops| call_executor(ops, helper)));
     let exit = stub(ops, address, |ops| exit_stub(ops, helpers.leave_unit));
-    let boxing_exit = stub(ops, address, |ops| boxing_exit_stub(ops, helpers.box_and_leave));
+    let making_exit = stub(ops, address, |ops| making_exit_stub(ops, helpers.make_and_leave));
     let log = stub(ops, address, |ops| log_stub(ops, helpers.log));
     let slot_written = stub(ops, address, |ops| leaf_stub(ops, helpers.slot_written));
     let admit_in_base = stub(ops, address, |ops| leaf_stub(ops, helpers.admit));
@@ -341,7 +341,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         executors,
         unit_sends,
         exit,
-        boxing_exit,
+        making_exit,
         log,
         leaf: helpers.leaf,
         accesses: helpers.accesses,
@@ -724,8 +724,8 @@ fn exit_stub(ops: &mut Assembler, helper: usize) {
     leave(ops, helper);
 }
 
-/// Leaves optimised code by Rust, which makes the words of doubles in the frame first.
-fn boxing_exit_stub(ops: &mut Assembler, helper: usize) {
+/// Leaves optimised code by Rust, which makes objects first.
+fn making_exit_stub(ops: &mut Assembler, helper: usize) {
     dynasm!(ops
         ; .arch x64
         ; sub DWORD [rsi + ExitRecord::PATIENCE], 1

@@ -115,7 +115,7 @@ pub mod polls {
 pub mod block {
     pub use crate::objects::block::{
         FIRST_CAPTURED, closure, closure_function, context, is_home, leave_home, make_closure,
-        make_context, make_home,
+        make_closure_of, make_context, make_home,
     };
 }
 

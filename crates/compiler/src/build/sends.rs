@@ -10,7 +10,7 @@ use crate::facts::{Action, Seen, SiteFacts};
 use crate::ir::entities::{Block, FunctionRef, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Representation, Type};
-use crate::ir::values::{Condition, Place, Target};
+use crate::ir::values::{Condition, Target};
 use crate::ir::{End, Jump, Why};
 use crate::passes::kinds;
 use crate::words::{self, layouts};

@@ -35,6 +35,10 @@
 //! `guard_immediate` leaves if its double needs a box, and `tag_double` takes only doubles that need none. `box_double` is
 //! the word of any double; only exits have it in their states, and make the box.
 //!
+//! An `absent_…` operation stands for an object that is not made: only exits have it in their states, and make the object.
+//! Its arguments are the object's parts: the class and the slots, the variables, or what the closure captures. An allocation
+//! with an absent object in its state leaves the unit if there is no room.
+//!
 //! The `…guarded…` operations access what transactions of other strands may change. They leave before the access if
 //! something is in its way. Each stands where it must: what it reads may have changed since the last one.
 //!
@@ -265,6 +269,11 @@ operations! {
     "new_object" NewObject(u32) w Word Allocate;
     "new_array_of" NewArrayOf(Place) wi Word Allocate;
 
+    // Objects that are not made, in states.
+    "absent_object" AbsentObject(u32) any Word Pure;
+    "absent_context" AbsentContext any Word Pure;
+    "absent_closure" AbsentClosure(FunctionRef) any Word Pure;
+
     // The frame.
     "store_frame" StoreFrame(Place) any None Frame;
     "store_site" StoreSite(Site) n None Frame;
@@ -292,7 +301,12 @@ impl Op {
     pub fn is_pinned(self) -> bool {
         let is_pinned =
             matches!(self, Op::Assume(_) | Op::AssumeWithin(_) | Op::Argument(_) | Op::Poll);
-        is_pinned || self.is_guarded_access()
+        is_pinned || self.is_guarded_access() || self.is_absent()
+    }
+
+    /// Whether it stands for an object that only exits make.
+    pub fn is_absent(self) -> bool {
+        matches!(self, Op::AbsentObject(_) | Op::AbsentContext | Op::AbsentClosure(_))
     }
 
     /// Whether the result is its argument, of whose range more is known.

@@ -1,10 +1,12 @@
 //! New objects: machine code takes the memory from the thread's window, as the heap does. `function` calls this module
-//! for each operation that allocates. If the window is too small, the runtime executes the instruction.
+//! for each operation that allocates. If the window is too small, the runtime executes the instruction; if an object of the
+//! state is absent, the unit is left.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
 
+use crate::code::Reason;
 use crate::facts::Symbol;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::operations::Op;
@@ -29,9 +31,25 @@ const MOST_ELEMENTS: i64 = 128;
 impl Lowering<'_, '_> {
     /// A new object.
     pub fn allocate(&mut self, inst: Inst) -> ir::Value {
+        if let Some(&path) = self.residence.of_guard.get(&inst) {
+            let origin = self.unit.inst(inst).origin;
+            let exit = self.way_out(path, Reason::Room, origin);
+            return self.allocate_or(inst, exit);
+        }
         let (slow, done) = (self.cold_block(), self.b.create_block());
         let result = self.b.append_block_param(done, I64);
-        let object = match self.unit.inst(inst).op {
+        let object = self.allocate_or(inst, slow);
+        self.b.ins().jump(done, &[BlockArg::Value(object)]);
+        self.b.switch_to_block(slow);
+        let object = self.allocate_slowly(inst);
+        self.b.ins().jump(done, &[BlockArg::Value(object)]);
+        self.b.switch_to_block(done);
+        result
+    }
+
+    /// A new object; goes to another block if there is no room.
+    fn allocate_or(&mut self, inst: Inst, slow: ir::Block) -> ir::Value {
+        match self.unit.inst(inst).op {
             Op::NewArrayOf(_) => self.array_of(inst, slow),
             _ => {
                 let form = self.form(inst);
@@ -40,13 +58,7 @@ impl Lowering<'_, '_> {
                 let start = self.take(bytes, slow);
                 self.fill(start, &form)
             }
-        };
-        self.b.ins().jump(done, &[BlockArg::Value(object)]);
-        self.b.switch_to_block(slow);
-        let object = self.allocate_slowly(inst);
-        self.b.ins().jump(done, &[BlockArg::Value(object)]);
-        self.b.switch_to_block(done);
-        result
+        }
     }
 
     /// Takes memory from the window; goes to another block if there is not enough.

@@ -18,9 +18,10 @@ use crate::ir::operations::{Effect, Op};
 use crate::ir::types::Representation;
 use crate::ir::values::Place;
 use crate::ir::{End, Jump, Origin, Unit};
+use crate::lower::absence::{Absence, is_absent};
 use crate::lower::branches::{depths, tests_for_branches};
 use crate::lower::offset;
-use crate::passes::residence::{Residence, Stores};
+use crate::passes::residence::{ExitPath, Residence, Stores};
 
 /// A function of so many words, with a word as result.
 pub(super) fn signature(convention: CallConv, parameters: usize) -> Signature {
@@ -69,6 +70,8 @@ pub(super) struct Lowering<'u, 'b> {
     pub tagged_forms: HashMap<Value, ir::Value>,
     /// The blocks of the exits, by their numbers in `residence`. They take the address of a record.
     paths: Vec<Option<ir::Block>>,
+    /// What each of these exits makes.
+    absences: Vec<Absence>,
     records: Vec<Record>,
     /// The blocks that leave by the records.
     ways_out: HashMap<Record, ir::Block>,
@@ -86,6 +89,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
         let [frame, function] = [0, 1].map(|index| b.block_params(entry)[index]);
+        let absence = |exit: &ExitPath| Absence::of(unit, &exit.stores.values, unit.extent());
+        let absences = residence.exits.iter().map(absence).collect();
         Lowering {
             unit,
             residence,
@@ -101,6 +106,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
             locations: HashMap::new(),
             tagged_forms: HashMap::new(),
             paths: vec![None; residence.exits.len()],
+            absences,
             records: Vec::new(),
             ways_out: HashMap::new(),
             signatures: HashMap::new(),
@@ -156,9 +162,15 @@ impl<'u, 'b> Lowering<'u, 'b> {
         has_calls
     }
 
+    /// The words of the frame, with the parts of the objects that exits make.
+    fn extent(&self) -> u32 {
+        let ends = self.absences.iter().map(|absence| absence.end);
+        ends.max().unwrap_or(0).max(self.unit.extent())
+    }
+
     /// The frame must fit below the limit, which is also how the thread is asked to poll.
     fn prologue(&mut self, start: Start, has_calls: bool) {
-        let words = i64::from(self.unit.extent());
+        let words = i64::from(self.extent());
         let thread = self.thread();
         let limit = self.b.ins().load(I64, trusted(), thread, self.machine.limit);
         let end = self.b.ins().iadd_imm_s(self.frame, words * 8);
@@ -217,6 +229,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
         let data = self.unit.inst(inst);
         let is_made_elsewhere =
             data.op.is_constant() || data.op == Op::BoxDouble || self.tests.contains(&inst);
+        let is_made_elsewhere = is_made_elsewhere || data.op.is_absent();
         if is_made_elsewhere || data.op.refines() && !is_guard(data.op) {
             return;
         }
@@ -337,7 +350,7 @@ impl Lowering<'_, '_> {
 /// Exits.
 impl Lowering<'_, '_> {
     /// The block that leaves by a record.
-    fn way_out(&mut self, path: usize, reason: Reason, origin: Option<Origin>) -> ir::Block {
+    pub fn way_out(&mut self, path: usize, reason: Reason, origin: Option<Origin>) -> ir::Block {
         let record = Record { path: Some(path), reason, origin };
         if let Some(&block) = self.ways_out.get(&record) {
             return block;
@@ -382,8 +395,20 @@ impl Lowering<'_, '_> {
         let record = self.b.block_params(block)[0];
         let stores = &self.residence.exits[path].stores;
         self.store(stores);
-        self.box_doubles(record, &stores.values);
-        self.leave_by(Helper::Exit, record);
+        if self.absences[path].objects.is_empty() {
+            self.box_doubles(record, &stores.values);
+            return self.leave_by(Helper::Exit, record);
+        }
+        for (place, value) in self.absences[path].stores.clone() {
+            if self.boxed(value).is_none() {
+                self.store_frame(place, value);
+            }
+        }
+        for (place, double) in self.doubles_of(path) {
+            let raw = self.get(double);
+            self.store_bits(place, raw);
+        }
+        self.leave_by(Helper::MakingExit, record);
     }
 
     /// Makes the words of doubles. If one of them needs a box, all are stored raw, and the runtime makes their words.
@@ -404,12 +429,19 @@ impl Lowering<'_, '_> {
         self.b.ins().brif(all_fit, immediate, &[], boxed, &[]);
         self.b.switch_to_block(boxed);
         doubles.iter().for_each(|&(place, raw, _)| self.store_bits(place, raw));
-        self.leave_by(Helper::BoxingExit, record);
+        self.leave_by(Helper::MakingExit, record);
         self.b.switch_to_block(immediate);
         doubles.iter().for_each(|&(place, _, word)| self.store_bits(place, word));
     }
 
-    /// The doubles of an exit whose words are still to be made, and their places.
+    /// The doubles of an exit, and of the objects that it makes.
+    fn doubles_of(&self, path: usize) -> Vec<(Place, Value)> {
+        let mut doubles = self.doubles(&self.residence.exits[path].stores.values);
+        doubles.extend(self.doubles(&self.absences[path].stores));
+        doubles
+    }
+
+    /// The doubles among values whose words are still to be made, and their places.
     fn doubles(&self, values: &[(Place, Value)]) -> Vec<(Place, Value)> {
         let double = |&(place, value): &(Place, Value)| Some((place, self.boxed(value)?));
         values.iter().filter_map(double).collect()
@@ -424,7 +456,7 @@ impl Lowering<'_, '_> {
     /// Stores in the frame what it must hold when machine code is left.
     pub fn store(&mut self, stores: &Stores) {
         for &(place, value) in &stores.values {
-            if self.boxed(value).is_none() {
+            if self.boxed(value).is_none() && !is_absent(self.unit, value) {
                 self.store_frame(place, value);
             }
         }
@@ -442,9 +474,17 @@ impl Lowering<'_, '_> {
     /// The exit of a loop's unit to where it begins, with nothing executed.
     fn beginning(&self, pc: u32) -> Exit {
         let function = self.unit.activations[0].function;
-        let (around, doubles) = (Vec::new(), Vec::new());
-        let cause = Origin { function, pc };
-        Exit { function, pc, offset: 0, around, doubles, reason: Reason::Poll, cause }
+        Exit {
+            function,
+            pc,
+            offset: 0,
+            around: Vec::new(),
+            doubles: Vec::new(),
+            objects: Vec::new(),
+            parts: (0, 0),
+            reason: Reason::Poll,
+            cause: Origin { function, pc },
+        }
     }
 
     fn describe_path(&self, path: usize, record: &Record) -> Exit {
@@ -460,7 +500,8 @@ impl Lowering<'_, '_> {
             inner = start;
         }
         around.reverse();
-        let doubles = self.doubles(&self.residence.exits[path].stores.values);
+        let doubles = self.doubles_of(path);
+        let absence = &self.absences[path];
         let function = self.unit.activations[activation.index()].function;
         Exit {
             function,
@@ -468,6 +509,8 @@ impl Lowering<'_, '_> {
             offset: offset(self.unit, activation),
             around,
             doubles: doubles.into_iter().map(|(place, _)| place.0).collect(),
+            objects: absence.objects.clone(),
+            parts: (self.unit.extent(), absence.end - self.unit.extent()),
             reason: record.reason,
             cause: record.origin.unwrap_or(Origin { function, pc: innermost.pc }),
         }

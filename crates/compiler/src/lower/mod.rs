@@ -14,6 +14,7 @@
 //! A value that `residence` loads again is a variable of Cranelift's frontend, which finds the definition that reaches
 //! each use. All others are plain values. Constants are made where they are used, and refinements are their arguments.
 
+mod absence;
 mod allocation;
 mod arithmetic;
 mod branches;

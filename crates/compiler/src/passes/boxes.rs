@@ -1,6 +1,8 @@
 //! Doubles that only exits need as words are boxed there, if they need a box. [`crate::optimise`] runs this pass last
 //! before `residence`.
 //!
+//! Parts of absent objects are needed by exits alone, too.
+//!
 //! The builder guards each result, so that its word is immediate. But most results are operands of the next operation,
 //! and only states have their words. Such a word becomes a `box_double`, which costs nothing unless the unit is left.
 //! Then the guards whose results nothing tags any more are dropped.
@@ -51,14 +53,16 @@ fn drop_guard(unit: &mut Unit, inst: Inst, are_tagged: &[bool]) -> bool {
     true
 }
 
-/// For each value whether anything but the states of exits uses it.
+/// For each value whether anything but the states of exits and absent objects uses it.
 fn words_in_use(unit: &Unit, order: &[Block]) -> Vec<bool> {
     let mut are_used = vec![false; unit.values.len()];
     let mut add = |value: Value| are_used[unit.resolve(value).index()] = true;
     for &block in order {
         for &inst in &unit.block(block).instructions {
             let data = unit.inst(inst);
-            data.arguments.iter().copied().for_each(&mut add);
+            if !data.op.is_absent() {
+                data.arguments.iter().copied().for_each(&mut add);
+            }
             let state = data.state.filter(|_| data.op.may_collect());
             let states = state.into_iter().flat_map(|state| unit.chain(state));
             states.for_each(|each| each.registers.iter().for_each(|&(_, value)| add(value)));

@@ -37,10 +37,10 @@ pub fn result_kind(unit: &Unit, op: Op, arguments: &[Value], given: Type) -> Typ
         Op::Extend => Type::integers(Range::new(0, 1)),
         Op::Length | Op::TextLength(_) => Type::integers(Range::new(0, MOST_ELEMENTS)),
         Op::CharacterAt(_) => Type::objects(Layouts::of(layouts::STRING)),
-        Op::NewClosure(_) => Type::objects(Layouts::of(layouts::BLOCK)),
-        Op::NewContext(_) => Type::objects(Layouts::of(layouts::CONTEXT)),
+        Op::NewClosure(_) | Op::AbsentClosure(_) => Type::objects(Layouts::of(layouts::BLOCK)),
+        Op::NewContext(_) | Op::AbsentContext => Type::objects(Layouts::of(layouts::CONTEXT)),
         Op::NewArray(_) | Op::NewArrayOf(_) => Type::objects(Layouts::of(layouts::ARRAY)),
-        Op::NewObject(layout) => Type::objects(Layouts::of(layout)),
+        Op::NewObject(layout) | Op::AbsentObject(layout) => Type::objects(Layouts::of(layout)),
         _ if arguments.len() == 2 && is_integer_arithmetic(op) => {
             let range = |index| kind(index).integer_part().unwrap_or(Range::ALL);
             Type::integers(integer_range(op, range(0), range(1)))

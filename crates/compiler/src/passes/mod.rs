@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`kinds`] | the type of an operation's result; the builder uses it, too |
+//! | [`absence`] | objects that only the unit's code sees are not made |
 //! | [`boxes`] | doubles that only exits need as words are boxed there |
 //! | [`fold`] | what an operation is equal to, if that is simpler; the builder uses it, too |
 //! | [`infer`] | the types of all values, loops included |
@@ -10,7 +11,7 @@
 //! | [`ranges`] | what comparisons show of integers |
 //! | [`representation`] | raw parameters in place of tagged ones |
 //! | [`gvn`] | equal operations become one, by dominance |
-//! | `hashing` | the hash of `gvn`'s table |
+//! | `hashing` | the hash of tables by values |
 //! | [`liveness`] | the values that are used after a place |
 //! | `counting` | which loops end whatever other strands do; `loops` asks it |
 //! | [`entries`] | loops test their variables once, before |
@@ -18,6 +19,7 @@
 //! | [`threading`] | paths that know where they go when they meet do not meet |
 //! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
 
+pub mod absence;
 pub mod boxes;
 mod counting;
 pub mod entries;

@@ -8,7 +8,8 @@
 //! it stores those that are not there. An exit does the same, in its own code. So a value that stays in its register
 //! is stored once, and one that never meets a call is stored by exits alone.
 //!
-//! An allocation needs the same, but only if the runtime makes the object: its stores and loads are on that path.
+//! An allocation needs the same, but only if the runtime makes the object: its stores and loads are on that path. With an
+//! absent object in its state, it has an exit in place of that path.
 //!
 //! # What is loaded
 //!
@@ -38,7 +39,7 @@ use crate::passes::liveness::Liveness;
 pub struct Residence {
     /// The exits, each with what it stores.
     pub exits: Vec<ExitPath>,
-    /// The exits of guards, by instruction.
+    /// The exits of guards, and of allocations that leave if there is no room, by instruction.
     pub of_guard: HashMap<Inst, usize>,
     /// The exits at the ends of blocks.
     pub of_block: HashMap<Block, usize>,
@@ -206,12 +207,24 @@ fn moves(unit: &Unit, value: Value) -> bool {
     unit.representation(value) == Representation::Word && unit.kind(value).may_be_object()
 }
 
+/// Whether an allocation leaves the unit if there is no room, since its state has an absent object.
+fn leaves_for_room(unit: &Unit, inst: &InstData) -> bool {
+    let is_absent =
+        |value: Value| unit.definition(unit.root(value)).is_some_and(|maker| maker.op.is_absent());
+    let state = inst.state.filter(|_| inst.op.allocates());
+    let mut states = state.into_iter().flat_map(|state| unit.chain(state));
+    states.any(|each| each.registers.iter().any(|&(_, value)| is_absent(value)))
+}
+
 /// What an instruction leaves in the frame.
 fn step(unit: &Unit, inst: &InstData, contents: &mut Contents) {
     if let (Op::Argument(place) | Op::LoadFrame(place), Some(result)) = (inst.op, inst.result) {
         contents.insert(place, Content::Value(result));
     }
     let Some(demand) = Demand::of(unit, inst) else { return };
+    if leaves_for_room(unit, inst) {
+        return;
+    }
     if !inst.op.allocates() {
         return demand.after(unit, contents);
     }
@@ -341,6 +354,11 @@ impl Inserter {
             let data = unit.inst(inst).clone();
             let demand = Demand::of(unit, &data);
             match demand {
+                Some(demand) if leaves_for_room(unit, &data) => {
+                    let state = data.state.expect("an allocation has a state");
+                    let exit = self.exit(state, &demand, &contents, true);
+                    self.residence.of_guard.insert(inst, exit);
+                }
                 Some(demand) if data.op.allocates() => {
                     let slow = self.slow_path(unit, inst, &demand, &contents)?;
                     self.residence.of_allocation.insert(inst, slow);

@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{
 };
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::Opcode as Bytecode;
-use squall_compiler::code::Exit;
+use squall_compiler::code::{AbsentObject, Exit, Form};
 use squall_compiler::facts::{Facts, Helper, Symbol};
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::words::{self, layouts};
@@ -384,6 +384,32 @@ impl Evaluation<'_, '_, '_> {
         chain
     }
 
+    /// Makes the objects of an exit, and stores them in their places.
+    fn make(&mut self, base: usize, objects: &[AbsentObject]) {
+        for object in objects {
+            let word = |part: &u32| self.machine.stack[base + *part as usize];
+            let parts: Vec<u64> = object.parts.iter().map(word).collect();
+            let word = match object.form {
+                Form::Slots { layout, .. } => {
+                    for (slot, &part) in parts.iter().enumerate() {
+                        let given = self.machine.layout(part);
+                        let admits = self.machine.world.admits(layout, slot as u32, given);
+                        assert!(admits, "the slot's kind");
+                    }
+                    self.machine.allocate(layout, parts)
+                }
+                Form::Context => self.machine.allocate(layouts::CONTEXT, parts),
+                Form::Closure(function) => {
+                    let function = u64::from(function.0) << words::TAG_BITS;
+                    self.machine.allocate(layouts::BLOCK, [&[function], &parts[..]].concat())
+                }
+            };
+            for &place in &object.places {
+                self.machine.stack[base + place as usize] = word;
+            }
+        }
+    }
+
     /// Jumps to a stub.
     fn leave(&mut self, target: u64, arguments: &[u64]) -> Result<u64, Trap> {
         assert!(is_exit(target), "the frame fits");
@@ -391,12 +417,13 @@ impl Evaluation<'_, '_, '_> {
         let base = self.index(arguments[0]);
         assert_eq!(arguments[1] >> KIND_SHIFT, EXIT, "no exit");
         let exit = &self.lowered.exits[(arguments[1] >> 6 & 0xFFFF) as usize];
-        if target == address_of(Helper::BoxingExit) {
+        if target == address_of(Helper::MakingExit) {
             for place in &exit.doubles {
                 let place = base + *place as usize;
                 self.machine.stack[place] =
                     self.machine.double(f64::from_bits(self.machine.stack[place]));
             }
+            self.make(base, &exit.objects);
         }
         let innermost = base + exit.offset as usize;
         let chain = self.chain(exit.function, exit.pc, innermost, false);
@@ -412,7 +439,7 @@ fn address_of(helper: Helper) -> u64 {
 }
 
 fn is_exit(address: u64) -> bool {
-    [Helper::Exit, Helper::BoxingExit].map(address_of).contains(&address)
+    [Helper::Exit, Helper::MakingExit].map(address_of).contains(&address)
 }
 
 /// The number of the function with this address.

@@ -4,6 +4,7 @@
 //! frame is the only root: what `residence` forgets to store or to load again is found as a stale word, as a live
 //! register with a wrong word, or as a missing site.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use squall_compiler::facts::Facts;
@@ -35,6 +36,9 @@ pub struct Evaluation<'m, 'w> {
     /// By the index of the value.
     values: Vec<u64>,
 }
+
+/// What an allocation fails with that leaves the unit for want of room.
+const LEAVES: &str = "no room";
 
 enum Flow {
     Next,
@@ -98,15 +102,37 @@ impl<'m, 'w> Evaluation<'m, 'w> {
         self.values[root.index()]
     }
 
-    /// A value in an exit's state: that of a double may be a box, which is made there.
-    fn get_boxed(&mut self, unit: &Unit, value: Value) -> u64 {
-        match unit.definition(unit.root(value)) {
-            Some(inst) if inst.op == Op::BoxDouble => {
-                let raw = self.get(unit, inst.arguments[0]);
-                self.machine.double(f64::from_bits(raw))
-            }
-            _ => self.get(unit, value),
+    /// A value in an exit's state: that of a double may be a box, which is made there, and that of an absent object is one
+    /// that is made there.
+    fn get_made(&mut self, unit: &Unit, value: Value, made: &mut HashMap<Value, u64>) -> u64 {
+        let root = unit.root(value);
+        let Some(inst) = unit.definition(root) else { return self.get(unit, value) };
+        if inst.op == Op::BoxDouble {
+            let raw = self.get(unit, inst.arguments[0]);
+            return self.machine.double(f64::from_bits(raw));
         }
+        if !inst.op.is_absent() {
+            return self.get(unit, value);
+        }
+        if let Some(&object) = made.get(&root) {
+            return object;
+        }
+        let parts = inst.arguments.iter().map(|&part| self.get_made(unit, part, made));
+        let mut parts: Vec<u64> = parts.collect();
+        let layout = match inst.op {
+            Op::AbsentObject(layout) => {
+                parts.remove(0);
+                layout
+            }
+            Op::AbsentClosure(function) => {
+                parts.insert(0, u64::from(function.0) << words::TAG_BITS);
+                layouts::BLOCK
+            }
+            _ => layouts::CONTEXT,
+        };
+        let object = self.machine.allocate(layout, parts);
+        made.insert(root, object);
+        object
     }
 
     /// Gives a value its bits; checks that they are of its type.
@@ -138,7 +164,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
 
     fn instruction(&mut self, unit: &Unit, inst: Inst) -> Flow {
         let data = unit.inst(inst);
-        if data.op == Op::BoxDouble {
+        if data.op == Op::BoxDouble || data.op.is_absent() {
             return Flow::Next;
         }
         let arguments: Vec<u64> =
@@ -159,6 +185,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             },
             Effect::Allocate => match self.allocate(unit, inst, &arguments) {
                 Ok(object) => Some(object),
+                Err(trap) if trap == LEAVES => return Flow::Left(self.leave(unit, inst)),
                 Err(trap) => return Flow::Left(Err(trap)),
             },
             Effect::Frame => self.frame(unit, inst, &arguments),
@@ -351,9 +378,10 @@ impl Evaluation<'_, '_> {
 
     /// Writes a whole state into the frame.
     fn store_state(&mut self, unit: &Unit, state: StateId) {
+        let mut made = HashMap::new();
         for each in unit.chain(state) {
             for &(register, value) in &each.registers {
-                let bits = self.get_boxed(unit, value);
+                let bits = self.get_made(unit, value, &mut made);
                 self.store(unit.place(each.activation, register), bits);
             }
         }
@@ -396,6 +424,10 @@ impl Evaluation<'_, '_> {
             return Ok(self.machine.allocate(layout, words));
         }
         let compiled = self.compiled.clone();
+        let leaves = |residence: &Residence| residence.of_guard.contains_key(&inst);
+        if compiled.0.1.as_ref().is_some_and(leaves) {
+            return Err(LEAVES.into());
+        }
         let slow = compiled.0.1.as_ref().map(|residence| &residence.of_allocation[&inst]);
         for &(place, value) in slow.iter().flat_map(|slow| &slow.stores.values) {
             let bits = self.get(unit, value);
@@ -498,8 +530,9 @@ impl Evaluation<'_, '_> {
         match (exit, compiled.0.1.as_ref()) {
             (Some(exit), Some(residence)) => {
                 let stores = &residence.exits[exit].stores;
+                let mut made = HashMap::new();
                 for &(place, value) in &stores.values {
-                    let bits = self.get_boxed(unit, value);
+                    let bits = self.get_made(unit, value, &mut made);
                     self.store(place, bits);
                 }
                 for &site in &stores.sites {

@@ -328,7 +328,7 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::Log => 4,
         Helper::Instruction(_) => 5,
         Helper::Leaf => 6,
-        Helper::BoxingExit => 7,
+        Helper::MakingExit => 7,
         Helper::LoadGuardedSlot => 8,
         Helper::StoreGuardedSlot => 9,
         Helper::LoadGuardedElement => 10,

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use squall_compiler::code::{Exit, Reason, Start};
 use squall_runtime::tiers::function::Function;
 
+use crate::absence::AbsentObject;
 use crate::code::Code;
 
 /// A function has at most this many units, dropped ones included.
@@ -117,8 +118,12 @@ pub struct Destination {
     pub pc: u32,
     /// The words from the unit's frame to its frame.
     pub offset: u32,
-    /// The places of the unit's frame that have raw doubles if the exit boxes.
+    /// The places of the unit's frame that have raw doubles if the exit makes objects.
     pub doubles: Vec<u32>,
+    /// The other objects that the exit makes.
+    pub objects: Vec<AbsentObject>,
+    /// The first place of the unit's frame for these objects and their parts, and how many there are.
+    pub parts: (u32, u32),
     /// Why the unit is left.
     pub reason: Reason,
     /// The function and the instruction whose guard failed.

@@ -325,7 +325,7 @@ impl Facts for RuntimeFacts<'_> {
             }
             Symbol::Exit(number) => std::ptr::from_ref(self.exit(number as usize)).addr(),
             Symbol::Helper(Helper::Exit) => self.stubs.exit,
-            Symbol::Helper(Helper::BoxingExit) => self.stubs.boxing_exit,
+            Symbol::Helper(Helper::MakingExit) => self.stubs.making_exit,
             Symbol::Helper(Helper::Enter) => self.stubs.slow_entry,
             Symbol::Helper(Helper::Send) => self.stubs.unit_send(self.accesses),
             Symbol::Helper(Helper::Log) => self.stubs.log,

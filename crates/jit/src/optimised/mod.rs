@@ -25,7 +25,7 @@ use std::time::Instant;
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};
-use squall_compiler::code::{CompiledCode, Exit, Outer, Reason, Request, Start};
+use squall_compiler::code::{self, CompiledCode, Exit, Outer, Reason, Request, Start};
 use squall_compiler::facts::Facts;
 use squall_compiler::ir::types::Type;
 use squall_compiler::ir::{Remark, Why};
@@ -36,6 +36,7 @@ use squall_runtime::tiers::known;
 use squall_runtime::tiers::thread::Vm;
 use squall_runtime::tiers::tracing;
 
+use crate::absence::AbsentObject;
 use crate::chaos;
 use crate::code::units::{Destination, ExitRecord, Unit};
 use crate::code::{Code, suffix};
@@ -231,11 +232,15 @@ fn complete(
         Some((caller.return_place(outer.pc as usize)?, outer.distance))
     };
     let returns: Option<Vec<(usize, u32)>> = exit.around.iter().map(return_place).collect();
+    let object =
+        |object: &code::AbsentObject| AbsentObject::of(object, |function| facts.of(function));
     let destination = Destination {
         function: facts.of(exit.function),
         pc: exit.pc,
         offset: exit.offset,
         doubles: exit.doubles.clone(),
+        objects: exit.objects.iter().map(object).collect(),
+        parts: exit.parts,
         reason: exit.reason,
         cause: (facts.of(exit.cause.function), exit.cause.pc),
         code,

@@ -32,20 +32,32 @@ pub fn closure_function(closure: Object) -> &'static Function {
 }
 
 /// Makes a closure. *GC point.*
+#[inline]
 pub fn make_closure(
     thread: &mut Thread,
     function: &'static Function,
     captured: Window,
 ) -> Result<Word, Failure> {
+    make_closure_of(thread, function, captured.len(), |index| captured.get(index))
+}
+
+/// Makes a closure that captures so many words; they are asked for after the *GC point*.
+#[inline]
+pub fn make_closure_of(
+    thread: &mut Thread,
+    function: &'static Function,
+    count: usize,
+    captured: impl Fn(usize) -> Word,
+) -> Result<Word, Failure> {
     let class = thread.vm.known_class(KnownClass::Block);
-    let length = FIRST_CAPTURED + captured.len();
+    let length = FIRST_CAPTURED + count;
     let object = allocated(thread.mutator.allocate_array(known::BLOCK, class, length, Word::NIL))?;
     let function = Word::from_address(std::ptr::from_ref(function) as usize);
     // SAFETY: the closure was made for these elements.
     unsafe {
         object.initialize_element_unchecked(FUNCTION, function);
-        for index in 0..captured.len() {
-            object.initialize_element_unchecked(FIRST_CAPTURED + index, captured.get(index));
+        for index in 0..count {
+            object.initialize_element_unchecked(FIRST_CAPTURED + index, captured(index));
         }
     }
     Ok(object.word())

@@ -13,14 +13,14 @@
 //! | the objects of strands that wait because of a transaction | at every collection |
 //! | the objects of sandboxes | in nursery collections; in full ones, if something belongs to them |
 //! | the objects that native code of the embedder holds, the objects of the strands of its calls | at every collection |
+//!
 //! Parked strands are not roots: the objects that can wake them refer to their objects, and scanning a strand object
 //! visits the frames. The main strand alone is a root, so that reports can describe its wait. The frames and the young
 //! object of a strand change only while the strand runs, so a nursery collection skips a strand that has not run since
 //! the last collection.
-//! collection.
+//!
 //! Constants never change once made, and every object that survives a collection is old, so a nursery collection needs
 //! only the new constants.
-//! why a nursery collection needs only the new ones.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
