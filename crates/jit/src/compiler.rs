@@ -153,6 +153,7 @@ impl Compiler {
             memory: &self.memory,
             base: &base,
             keeps_views: self.keeps_views,
+            is_again: self.history.has_unit(code, order.start),
         };
         let begun = Instant::now();
         let unit = optimised::optimise(optimiser, order, &install);

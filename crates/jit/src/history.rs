@@ -73,6 +73,11 @@ impl History {
         }
     }
 
+    /// Whether there was a unit for this place.
+    pub fn has_unit(&self, code: &Code, start: Start) -> bool {
+        self.made.lock().units.iter().any(|each| each.replaces(code, start))
+    }
+
     /// What was made so far.
     pub fn made(&self) -> Made {
         self.made.lock().clone()

@@ -269,10 +269,22 @@ impl Stubs {
         let ends = names.iter().skip(1).map(|next| next.0).chain([end]);
         for ((address, name), end) in names.iter().zip(ends) {
             let about = || (format!("stub: {name}"), Vec::new());
-            let is_entry = *address == self.enter;
-            let frame =
-                if is_entry { Frame::Entry { from: self.framed } } else { Frame::Unknown };
-            memory.announce(*address, end - address, frame, about);
+            memory.announce(*address, end - address, self.frame(*address), about);
+        }
+    }
+
+    /// What the stub at an address has on the native stack.
+    fn frame(&self, address: usize) -> Frame {
+        let GuardedAccesses { load_slot, store_slot, load_element, store_element } =
+            self.base_accesses;
+        let leaves = [load_slot, store_slot, load_element, store_element]
+            .into_iter()
+            .chain([self.slot_written, self.admit_in_base, self.element_written]);
+        let mut callers = leaves.chain(self.helpers).chain(self.executors);
+        match address {
+            enter if enter == self.enter => Frame::Entry { from: self.framed },
+            _ if callers.any(|caller| caller == address) => Frame::Call { from: CHANGED },
+            _ => Frame::Unknown,
         }
     }
 
@@ -280,8 +292,8 @@ impl Stubs {
     pub fn names(&self) -> Vec<(usize, String)> {
         let mut names: Vec<(usize, String)> = vec![
             (self.enter, "enter".into()),
-            (self.exit, "exit".into()),
-            (self.boxing_exit, "boxing exit".into()),
+            (self.exit, "leave".into()),
+            (self.boxing_exit, "leave with boxes".into()),
             (self.log, "log".into()),
             (self.cold_entry, "cold entry".into()),
             (self.slow_entry, "slow entry".into()),
@@ -658,6 +670,9 @@ fn simple_actions(
         ; jmp <call_r8
     );
 }
+
+/// The bytes of `sub rsp, 8`, with which stubs begin that call Rust.
+const CHANGED: u32 = 4;
 
 /// Calls a helper with the thread, the frame, and what is in `rsi`, `rdx`, `r8` and `r9`; then does what it answers.
 fn call_helper(ops: &mut Assembler, helper: usize) {

@@ -27,11 +27,14 @@ pub fn text(
 ) -> String {
     let module = function.module.bytecode.whole();
     let path = function.module.bytecode.path_text();
-    let mut text = String::new();
+    let (mut text, mut last) = (String::new(), 0);
     for row in disassemble_function(&module, FunctionId(function.index)).lines() {
         if let Some(number) = row.trim_start().strip_prefix("at ").and_then(line_number) {
-            let source = line(path, number).unwrap_or_default();
-            _ = writeln!(text, "  ; {path}:{number}: {}", source.trim());
+            if number != last {
+                let source = line(path, number).unwrap_or_default();
+                _ = writeln!(text, "  ; {path}:{number}: {}", source.trim());
+            }
+            last = number;
             continue;
         }
         let Some((instruction, comment)) = row.split_once("  ; @") else {

@@ -12,7 +12,9 @@
 //! | a unit | the frame pointer, below the return address; other registers somewhere | 16 bytes above the frame pointer |
 //! | the entry from Rust | the registers that callees keep | [`ENTRY_BYTES`](crate::stubs::ENTRY_BYTES) above the stack pointer |
 //!
-//! Other shared code has no description: the debugger guesses.
+//! | shared code that calls Rust | nothing | 16 bytes above the stack pointer |
+//!
+//! Other shared code, such as sends, has no description: the debugger guesses.
 //!
 //! Protocol: one thread at a time changes the list, under the lock of the observers. The debugger reads it while all
 //! threads stand.
@@ -194,6 +196,7 @@ fn frames(piece: &Piece<'_>) -> Option<Vec<u8>> {
             at(from, CallFrameInstruction::CfaOffset(16));
             at(from, CallFrameInstruction::Offset(X86_64::RBX, -16));
         }
+        Frame::Call { from } => at(from, CallFrameInstruction::CfaOffset(16)),
         Frame::Unit => {
             // After `push rbp`, and after `mov rbp, rsp`.
             at(1, CallFrameInstruction::CfaOffset(16));

@@ -44,6 +44,11 @@ pub enum Frame {
         /// After `push rbx`.
         from: u32,
     },
+    /// Shared code that calls Rust, with one word to make the stack pointer even.
+    Call {
+        /// After the stack pointer was changed.
+        from: u32,
+    },
     /// A frame of Cranelift's.
     Unit,
     /// The frame between Rust and machine code.

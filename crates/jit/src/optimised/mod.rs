@@ -87,7 +87,8 @@ pub struct Order {
     pub vm: &'static Vm,
     /// The code of the function.
     pub code: &'static Code,
-    start: Start,
+    /// Where the unit is to start.
+    pub start: Start,
     likely: Vec<(Register, Type)>,
 }
 
@@ -117,6 +118,8 @@ pub struct Install<'a> {
     pub base: BaseCode<'a>,
     /// Whether the unit keeps what the compiler saw of it.
     pub keeps_views: bool,
+    /// Whether there was a unit for the same place before.
+    pub is_again: bool,
 }
 
 /// Compiles a unit of a function, and installs it; `None` if it cannot be compiled.
@@ -144,7 +147,7 @@ pub fn optimise(
             let time = begun.elapsed().as_micros();
             tracing::compiled(vm, || {
                 let (size, inlined) = (compiled.bytes.len(), compiled.inlined.len());
-                let again = if code.units.made() > 0 { " again" } else { "" };
+                let again = if to.is_again { " again" } else { "" };
                 let remarks = compiled.remarks.iter().map(|remark| described(&facts, remark));
                 let remarks: String = remarks.collect();
                 let what = what();
