@@ -17,8 +17,8 @@ use squall::observers::debugger::Debugger;
 use squall::observers::dump::CodeDump;
 use squall::observers::map::CodeMap;
 use squall::{
-    Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions,
-    SchedulingPolicy, Tracing,
+    Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions, SchedulingPolicy,
+    Tracing,
 };
 
 /// A virtual machine for many models of concurrency, and for Newspeak.

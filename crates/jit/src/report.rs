@@ -34,6 +34,8 @@ pub struct Counters {
     pub dropped: usize,
     /// The bytes of all code, with what all functions share.
     pub used: usize,
+    /// The most bytes of code.
+    pub budget: usize,
     /// The exits that say something about the code.
     pub exits: u64,
     /// The exits for a request to the thread, or a conflict with another strand.
@@ -51,6 +53,7 @@ pub fn counters() -> Option<Counters> {
         unit_bytes: made.units.iter().map(|each| each.unit.size).sum(),
         dropped: made.units.iter().filter(|each| each.is_dropped()).count(),
         used: compiler.memory().used(),
+        budget: memory::RESERVED,
         ..Counters::default()
     };
     for (reason, count) in by_reason(&exits(&made)) {

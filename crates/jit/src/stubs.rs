@@ -277,12 +277,14 @@ impl Stubs {
     fn frame(&self, address: usize) -> Frame {
         let GuardedAccesses { load_slot, store_slot, load_element, store_element } =
             self.base_accesses;
-        let leaves = [load_slot, store_slot, load_element, store_element]
-            .into_iter()
-            .chain([self.slot_written, self.admit_in_base, self.element_written]);
+        let leaves = [load_slot, store_slot, load_element, store_element].into_iter().chain([
+            self.slot_written,
+            self.admit_in_base,
+            self.element_written,
+        ]);
         let mut callers = leaves.chain(self.helpers).chain(self.executors);
         match address {
-            enter if enter == self.enter => Frame::Entry { from: self.framed },
+            enter if enter == self.enter => Frame::Entry { from: self.framed, bytes: ENTRY_BYTES },
             _ if callers.any(|caller| caller == address) => Frame::Call { from: CHANGED },
             _ => Frame::Unknown,
         }
@@ -417,7 +419,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
 
 /// The bytes that [`Stubs::enter`] has on the native stack, with its return address: six registers, and a word that
 /// makes the stack pointer even.
-pub const ENTRY_BYTES: i32 = 8 * 8;
+const ENTRY_BYTES: i32 = 8 * 8;
 
 /// `enter(thread, address)`, and the places to which the stack is abandoned. Answers where the registers are saved.
 fn enter_and_abandon(ops: &mut Assembler) -> usize {

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use squall_bytecode::entities::FunctionId;
 use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
-use squall_bytecode::entities::FunctionId;
 use squall_jit::listing::{self, Choice, Part};
 use squall_jit::{Mixed, Policy, Settings};
 use squall_runtime::concurrency::embedding::calls;
@@ -397,8 +397,7 @@ impl Machine {
         } else {
             functions.extend(self.functions_without_code(&functions));
             let has = |function: &Function, name: &String| function.name().contains(name);
-            let is_missing =
-                |name: &&String| functions.iter().all(|function| !has(function, name));
+            let is_missing = |name: &&String| functions.iter().all(|function| !has(function, name));
             if let Some(name) = names.iter().find(is_missing) {
                 return Err(name.clone());
             }
@@ -409,23 +408,16 @@ impl Machine {
     }
 
     /// The program's functions that are not among these.
-    fn functions_without_code(
-        &self,
-        compiled: &[&'static Function],
-    ) -> Vec<&'static Function> {
+    fn functions_without_code(&self, compiled: &[&'static Function]) -> Vec<&'static Function> {
         let modules = self.modules().filter(|module| !module.bytecode.is_image());
         let all = modules.flat_map(|module| {
             let numbers = 0..module.bytecode.function_count() as u32;
             numbers.map(|number| module.function(FunctionId(number)))
         });
-        let is_new =
-            |function: &&'static Function| !compiled.iter().any(|other| std::ptr::eq(*other, *function));
+        let is_new = |function: &&'static Function| {
+            !compiled.iter().any(|other| std::ptr::eq(*other, *function))
+        };
         all.filter(is_new).collect()
-    }
-
-    /// The numbers of that description; none if nothing compiles.
-    pub fn compilation(&self) -> Option<squall_jit::report::Counters> {
-        squall_jit::report::counters()
     }
 
     /// Runs long work that does not touch the machine; collections and other workers do not wait for it.

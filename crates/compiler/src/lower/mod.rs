@@ -33,8 +33,8 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 use crate::code::{CompileError, CompiledCode, Exit, Line, Request, Start};
 use crate::facts::Facts;
-use crate::ir::{Origin, Unit};
 use crate::ir::entities::ActivationId;
+use crate::ir::{Origin, Unit};
 use crate::passes::residence::Residence;
 
 use function::{Lowered, Lowering};

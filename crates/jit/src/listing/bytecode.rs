@@ -68,8 +68,11 @@ fn observed(vm: &Vm, function: &Function, code: Option<&Code>, pc: usize) -> Str
         parts.extend(operands(site));
     }
     let ways = code.map_or(0, |code| code.ways(pc));
-    let names =
-        [(way::TAKEN, "jumped"), (way::FELL_THROUGH, "went on"), (way::OTHERWISE, "jumped otherwise")];
+    let names = [
+        (way::TAKEN, "jumped"),
+        (way::FELL_THROUGH, "went on"),
+        (way::OTHERWISE, "jumped otherwise"),
+    ];
     let taken = names.into_iter().filter(|(bit, _)| ways & bit != 0);
     parts.extend(taken.map(|(_, name)| name.to_owned()));
     if parts.is_empty() { String::new() } else { format!("has seen {}", parts.join(", ")) }

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use iced_x86::{
-    Decoder, DecoderOptions, Formatter, FormatterTextKind, Instruction, IntelFormatter, Mnemonic, OpKind,
-    SymbolResolver, SymbolResult,
+    Decoder, DecoderOptions, Formatter, FormatterTextKind, Instruction, IntelFormatter, Mnemonic,
+    OpKind, SymbolResolver, SymbolResult,
 };
 use squall_bytecode::instructions::Opcode;
 use squall_runtime::tiers::function::Function;
@@ -96,10 +96,11 @@ fn known(piece: &Piece<'_>, instructions: &[Instruction], names: &Names) -> BTre
         .map(|(number, exit)| (std::ptr::from_ref(*exit).addr() as u64, format!("<exit {number}>")))
         .collect();
     for instruction in instructions {
-        let mut numbers = vec![instruction.near_branch_target(), instruction.memory_displacement64()];
-        numbers.extend((0..instruction.op_count()).filter_map(|index| {
-            instruction.try_immediate(index).ok()
-        }));
+        let mut numbers =
+            vec![instruction.near_branch_target(), instruction.memory_displacement64()];
+        numbers.extend(
+            (0..instruction.op_count()).filter_map(|index| instruction.try_immediate(index).ok()),
+        );
         // Tests of layouts compare 32 bits.
         let is_test = instruction.mnemonic() == Mnemonic::Cmp
             && instruction.op1_kind() == OpKind::Immediate32;

@@ -57,7 +57,6 @@ impl Names {
         Some(format!("header of {class}"))
     }
 
-
     /// The name of an address; none for other numbers.
     fn of_address(&self, number: u64) -> Option<String> {
         let address = number as usize;

@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | base code | `rbx`, below the return address | 16 bytes above the stack pointer |
 //! | a unit | the frame pointer, below the return address; other registers somewhere | 16 bytes above the frame pointer |
-//! | the entry from Rust | the registers that callees keep | [`ENTRY_BYTES`](crate::stubs::ENTRY_BYTES) above the stack pointer |
+//! | the entry from Rust | the registers that callees keep | its size above the stack pointer |
 //!
 //! | shared code that calls Rust | nothing | 16 bytes above the stack pointer |
 //!
@@ -32,7 +32,6 @@ use object::elf;
 use object::write::elf::{FileHeader, SectionHeader, Sym, Writer};
 
 use crate::observers::{Frame, Observer, Piece};
-use crate::stubs::ENTRY_BYTES;
 
 /// An object file in memory, as the debugger reads it.
 #[repr(C)]
@@ -143,29 +142,35 @@ fn object_file(piece: &Piece<'_>) -> Option<Vec<u8>> {
         sh_type: elf::SHT_NOBITS,
         sh_flags: elf::SHF_ALLOC | elf::SHF_EXECINSTR,
         sh_addr: piece.address as u64,
-        sh_offset: frames_place,
         sh_size: piece.bytes.len() as u64,
-        sh_link: 0,
-        sh_info: 0,
         sh_addralign: 16,
-        sh_entsize: 0,
+        ..section(frames_place)
     });
     writer.write_section_header(&SectionHeader {
         sh_name: writer.section_name_offset(Some(frames_name)),
-        sh_type: elf::SHT_PROGBITS,
-        sh_flags: Default::default(),
-        sh_addr: 0,
-        sh_offset: frames_place,
         sh_size: frames.len() as u64,
-        sh_link: 0,
-        sh_info: 0,
-        sh_addralign: 8,
-        sh_entsize: 0,
+        ..section(frames_place)
     });
     writer.write_symtab_section_header(1);
     writer.write_strtab_section_header();
     writer.write_shstrtab_section_header();
     Some(file)
+}
+
+/// A section at this place of the file.
+fn section(place: u64) -> SectionHeader {
+    SectionHeader {
+        sh_name: 0,
+        sh_type: elf::SHT_PROGBITS,
+        sh_flags: Default::default(),
+        sh_addr: 0,
+        sh_offset: place,
+        sh_size: 0,
+        sh_link: 0,
+        sh_info: 0,
+        sh_addralign: 8,
+        sh_entsize: 0,
+    }
 }
 
 fn header() -> FileHeader {
@@ -203,8 +208,8 @@ fn frames(piece: &Piece<'_>) -> Option<Vec<u8>> {
             at(1, CallFrameInstruction::Offset(X86_64::RBP, -16));
             at(4, CallFrameInstruction::CfaRegister(X86_64::RBP));
         }
-        Frame::Entry { from } => {
-            at(from, CallFrameInstruction::CfaOffset(ENTRY_BYTES));
+        Frame::Entry { from, bytes } => {
+            at(from, CallFrameInstruction::CfaOffset(bytes));
             let kept: [Register; 6] =
                 [X86_64::RBP, X86_64::RBX, X86_64::R12, X86_64::R13, X86_64::R14, X86_64::R15];
             for (register, place) in kept.into_iter().zip(2..) {

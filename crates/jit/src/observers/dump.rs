@@ -5,9 +5,8 @@
 //! `perf record` learns of the file as the process maps its first page executable; nothing reads that page. Records have
 //! times of the monotonic clock, so `perf record` needs `-k mono`.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use crate::observers::{Observer, Piece};
 
@@ -30,11 +29,11 @@ pub struct CodeDump<W> {
     pieces: u64,
 }
 
-impl CodeDump<File> {
+impl<W: Write + AsFd> CodeDump<W> {
     /// A dump in this file, which is empty, and open for reading, too.
-    pub fn in_file(file: File) -> io::Result<CodeDump<File>> {
-        let descriptor = file.as_raw_fd();
+    pub fn in_file(file: W) -> io::Result<CodeDump<W>> {
         let dump = CodeDump::new(file)?;
+        let descriptor = dump.output.as_fd().as_raw_fd();
         // SAFETY: a new mapping at an address of the system's choice changes no memory that is in use. It stays.
         let address = unsafe {
             libc::mmap(
@@ -138,8 +137,20 @@ mod tests {
     fn a_dump_has_a_header_and_a_record_for_each_piece() {
         let mut dump = CodeDump::new(Vec::new()).expect("memory takes all");
         let bytes = &[0x90, 0xC3];
-        dump.added(&Piece { address: 0x5000, bytes, name: "first", lines: &[], frame: Frame::Unknown });
-        dump.added(&Piece { address: 0x6000, bytes, name: "second", lines: &[], frame: Frame::Unknown });
+        dump.added(&Piece {
+            address: 0x5000,
+            bytes,
+            name: "first",
+            lines: &[],
+            frame: Frame::Unknown,
+        });
+        dump.added(&Piece {
+            address: 0x6000,
+            bytes,
+            name: "second",
+            lines: &[],
+            frame: Frame::Unknown,
+        });
         let word = |at: usize| u32::from_ne_bytes(dump.output[at..at + 4].try_into().expect("4"));
         assert_eq!([word(0), word(8)], [MAGIC, HEADER_BYTES]);
         let first = HEADER_BYTES as usize;

@@ -32,7 +32,13 @@ mod tests {
     fn the_map_has_a_line_for_each_piece() {
         let mut map = CodeMap::new(Vec::new());
         let bytes = &[0xC3; 20];
-        map.added(&Piece { address: 0x7f00_1234, bytes, name: "a name", lines: &[], frame: Frame::Unknown });
+        map.added(&Piece {
+            address: 0x7f00_1234,
+            bytes,
+            name: "a name",
+            lines: &[],
+            frame: Frame::Unknown,
+        });
         assert_eq!(String::from_utf8_lossy(&map.0), "7f001234 14 a name\n");
     }
 }

@@ -55,6 +55,8 @@ pub enum Frame {
     Entry {
         /// After all registers were pushed.
         from: u32,
+        /// The bytes of the frame, with the return address.
+        bytes: i32,
     },
 }
 

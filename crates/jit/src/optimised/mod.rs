@@ -139,8 +139,7 @@ pub fn optimise(
             views.push(View { pass, text: shown::text(&facts, unit) });
         }
     };
-    let compiled =
-        squall_compiler::compile(&mut optimiser.backend, &facts, &request, &mut watch);
+    let compiled = squall_compiler::compile(&mut optimiser.backend, &facts, &request, &mut watch);
     let what = || format!("{}{}", place_of(code.function, start), suffix(code.accesses));
     match compiled {
         Ok(compiled) => {
@@ -151,7 +150,9 @@ pub fn optimise(
                 let remarks = compiled.remarks.iter().map(|remark| described(&facts, remark));
                 let remarks: String = remarks.collect();
                 let what = what();
-                format!("optimised {what}{again}, {size} bytes, {inlined} inlined, {time} us{remarks}")
+                format!(
+                    "optimised {what}{again}, {size} bytes, {inlined} inlined, {time} us{remarks}"
+                )
             });
             install(&facts, code, compiled, views, to)
         }
