@@ -36,7 +36,7 @@ pub fn disassemble(arguments: &Disasm) -> Result<Exit, Exit> {
     match machine.listing(&arguments.method, &parts, &line) {
         Ok(listing) if listing.is_empty() => {
             complain(
-                "no function of the program has machine code: all were too cold\n  \
+                "there is nothing to show: these functions were too cold\n  \
                  hint: `--jit-eager` compiles each function when it runs first",
             );
             Err(Exit::Failure)
