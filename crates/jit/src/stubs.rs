@@ -210,8 +210,8 @@ pub struct GuardedAccesses {
 /// The addresses of the shared code.
 pub struct Stubs {
     enter: usize,
-    /// From where on the code there has its native frame.
-    framed: u32,
+    /// What it has on the native stack.
+    frame: Frame,
     helpers: [usize; HELPERS],
     /// Sends of base code by its accesses: the window is at `rdi`, the site in `rsi`.
     sends: [usize; 2],
@@ -284,7 +284,7 @@ impl Stubs {
         ]);
         let mut callers = leaves.chain(self.helpers).chain(self.executors);
         match address {
-            enter if enter == self.enter => Frame::Entry { from: self.framed, bytes: ENTRY_BYTES },
+            enter if enter == self.enter => self.frame,
             _ if callers.any(|caller| caller == address) => Frame::Call { from: CHANGED },
             _ => Frame::Unknown,
         }
@@ -362,9 +362,13 @@ fn stub(ops: &mut Assembler, address: usize, assemble: impl FnOnce(&mut Assemble
 }
 
 fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
-    let mut framed = 0;
-    let enter = stub(ops, address, |ops| framed = enter_and_abandon(ops));
-    let framed = (address + framed - enter) as u32;
+    let mut places = (0, 0);
+    let enter = stub(ops, address, |ops| places = enter_and_abandon(ops));
+    let frame = Frame::Entry {
+        from: (address + places.0 - enter) as u32,
+        calls: (address + places.1 - enter) as u32,
+        bytes: ENTRY_BYTES,
+    };
     let cold_entry = stub(ops, address, |ops| cold_entry_stub(ops, helpers));
     let slow_entry = stub(ops, address, |ops| slow_entry_stub(ops, helpers));
     let operators = [Operator::Add, Operator::Subtract, Operator::Multiply, Operator::Divide]
@@ -395,7 +399,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
     finish_stub(ops);
     Stubs {
         enter,
-        framed,
+        frame,
         helpers: addresses,
         sends,
         executors,
@@ -421,8 +425,9 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
 /// makes the stack pointer even.
 const ENTRY_BYTES: i32 = 8 * 8;
 
-/// `enter(thread, address)`, and the places to which the stack is abandoned. Answers where the registers are saved.
-fn enter_and_abandon(ops: &mut Assembler) -> usize {
+/// `enter(thread, address)`, and the places to which the stack is abandoned. Answers where the registers are saved, and
+/// where inner activations are called.
+fn enter_and_abandon(ops: &mut Assembler) -> (usize, usize) {
     dynasm!(ops
         ; .arch x64
         ; push rbp
@@ -452,7 +457,7 @@ fn enter_and_abandon(ops: &mut Assembler) -> usize {
         ; pop rbp
         ; ret
     );
-    make_frames(ops);
+    let calls = make_frames(ops);
     dynasm!(ops
         ; .arch x64
         ; ->go_on_elsewhere:
@@ -468,11 +473,12 @@ fn enter_and_abandon(ops: &mut Assembler) -> usize {
         ; mov edx, 1
         ; jmp ->out
     );
-    framed
+    (framed, calls)
 }
 
-/// Makes the native frames of the activations around, and goes on in the innermost one, at the address in `rdx`.
-fn make_frames(ops: &mut Assembler) {
+/// Makes the native frames of the activations around, and goes on in the innermost one, at the address in `rdx`. Answers
+/// where it calls an inner one.
+fn make_frames(ops: &mut Assembler) -> usize {
     dynasm!(ops
         ; .arch x64
         // The outermost comes first. Each is called from here, and goes on from here when the inner one returns: the
@@ -488,6 +494,10 @@ fn make_frames(ops: &mut Assembler) {
         ; shl eax, AROUND_SHIFT
         ; sub rsp, 8
         ; push QWORD [r15 + rax + (offset::AROUND + offset::RETURN_ADDRESS - AROUND_SIZE)]
+    );
+    let calls = ops.offset().0;
+    dynasm!(ops
+        ; .arch x64
         ; call >inner
         ; pop rcx
         ; add rsp, 8
@@ -500,6 +510,7 @@ fn make_frames(ops: &mut Assembler) {
         ; innermost:
         ; jmp rdx
     );
+    calls
 }
 
 /// The size of an activation around, in bytes.

@@ -184,6 +184,9 @@ fn header() -> FileHeader {
     }
 }
 
+/// The bytes of a call.
+const CALL_BYTES: u32 = 5;
+
 /// The description of a piece's native frames, as `.debug_frame`; nothing in it if they are not known.
 fn frames(piece: &Piece<'_>) -> Option<Vec<u8>> {
     let mut table = FrameTable::default();
@@ -208,13 +211,20 @@ fn frames(piece: &Piece<'_>) -> Option<Vec<u8>> {
             at(1, CallFrameInstruction::Offset(X86_64::RBP, -16));
             at(4, CallFrameInstruction::CfaRegister(X86_64::RBP));
         }
-        Frame::Entry { from, bytes } => {
+        Frame::Entry { from, calls, bytes } => {
             at(from, CallFrameInstruction::CfaOffset(bytes));
             let kept: [Register; 6] =
                 [X86_64::RBP, X86_64::RBX, X86_64::R12, X86_64::R13, X86_64::R14, X86_64::R15];
             for (register, place) in kept.into_iter().zip(2..) {
                 at(from, CallFrameInstruction::Offset(register, -8 * place));
             }
+            at(calls, CallFrameInstruction::RememberState);
+            at(calls, CallFrameInstruction::CfaOffset(16));
+            at(calls, CallFrameInstruction::Offset(X86_64::RA, -16));
+            for register in kept {
+                at(calls, CallFrameInstruction::SameValue(register));
+            }
+            at(calls + CALL_BYTES, CallFrameInstruction::RestoreState);
         }
     }
     table.add_fde(common, entry);

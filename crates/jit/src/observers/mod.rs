@@ -55,6 +55,9 @@ pub enum Frame {
     Entry {
         /// After all registers were pushed.
         from: u32,
+        /// Where it calls an activation for which it has made a native frame: the return address to the caller's code is on
+        /// top of the stack then, and a word above.
+        calls: u32,
         /// The bytes of the frame, with the return address.
         bytes: i32,
     },
