@@ -11,14 +11,15 @@
 //! Lines of the standard output are written unchanged, lines of the standard error output after `err: `, each in the
 //! order of their stream. `exit:` is omitted if the exit code is 0. A line `< text` after the command is a line of its
 //! standard input. `{scratch}` stands for a folder that is empty at first. Durations are compared as `{time}`,
-//! places in the library as `{place}`, and the numbers of workers as `{worker}`. `BLESS=1` rewrites the files.
+//! places in the library as `{place}`, and the numbers of workers as `{worker}`. A file with the line `# stress: none` is
+//! not run under stress. `BLESS=1` rewrites the files.
 
 use std::path::Path;
 
 use libtest_mimic::Trial;
 
 use crate::compare_with_file;
-use crate::process::Run;
+use crate::process::{Run, is_under_stress};
 
 pub fn trials() -> Vec<Trial> {
     crate::trials_in("tests/cli", "txt", run)
@@ -26,6 +27,9 @@ pub fn trials() -> Vec<Trial> {
 
 fn run(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    if is_under_stress() && text.lines().any(|line| line == "# stress: none") {
+        return Ok(());
+    }
     let mut transcript = String::new();
     for command in commands(&text)? {
         transcript += &command.replay();

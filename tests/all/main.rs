@@ -41,6 +41,7 @@ mod hostile;
 mod language;
 mod language_server;
 mod limits;
+mod machine_code;
 mod mistakes;
 mod native_threads;
 mod observer;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
     trials.extend(hostile::trials());
     trials.extend(language_server::trials());
     trials.extend(limits::trials());
+    trials.extend(machine_code::trials());
     trials.extend(mistakes::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());

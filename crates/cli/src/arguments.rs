@@ -5,15 +5,20 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use squall::compiler::FileKind;
 use squall::embedding::Budgets;
+use squall::observers::Observers;
+use squall::observers::debugger::Debugger;
+use squall::observers::dump::CodeDump;
+use squall::observers::map::CodeMap;
 use squall::{
-    CodeMap, Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions,
-    SchedulingPolicy, Tracing,
+    Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions, SchedulingPolicy,
+    Tracing,
 };
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
@@ -163,12 +168,56 @@ pub struct Asm {
     pub file: String,
 }
 
-/// Show the text form of the bytecode in a file.
+/// Show the text form of the bytecode in a file; or run a program, and show its machine code.
+///
+/// With --native, the file is a program. It runs first, with the arguments behind it; its output goes to the standard error
+/// output. Then its functions with machine code are shown: bytecode with source lines and with what was observed, the
+/// optimising compiler's representation, machine instructions, and the places where optimised code is left.
 #[derive(Args, Debug)]
+#[command(
+    override_usage = "squall disasm FILE\n       squall disasm --native[=PARTS] [--method NAME]… [OPTIONS] FILE [ARGUMENTS]…"
+)]
 pub struct Disasm {
-    /// A module: binary (.sqb), assembly (.sqasm) or Newspeak source (.ns)
-    #[arg(value_name = "FILE")]
-    pub file: String,
+    /// Run the program, and show its machine code: these parts, by default all but `base` and `passes`
+    #[arg(
+        long,
+        value_name = "PARTS",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = "all"
+    )]
+    pub native: Option<Vec<NativePart>>,
+
+    /// Show functions whose name contains this text, such as `Vector>>do:`, and no others; may be repeated
+    #[arg(long, value_name = "NAME", requires = "native")]
+    pub method: Vec<String>,
+
+    #[command(flatten)]
+    pub machine: MachineArguments,
+
+    /// A module: binary (.sqb), assembly (.sqasm) or Newspeak source (.ns); with --native, then the program's arguments
+    #[arg(required = true, trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
+    pub program: Vec<String>,
+}
+
+/// The parts of a function's listing.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NativePart {
+    /// What is usually wanted: bytecode, IR, machine code and exits; base code if there is nothing better
+    All,
+    /// The bytecode, with source lines, and with what was observed
+    Bytecode,
+    /// The machine code of the baseline compiler
+    Base,
+    /// The optimising compiler's representation after each pass
+    Passes,
+    /// The optimising compiler's representation after all passes
+    Ir,
+    /// The optimised machine code
+    Code,
+    /// The places where optimised code is left, and how often it was
+    Exits,
 }
 
 /// Verify the bytecode in files.
@@ -391,6 +440,22 @@ pub struct MachineArguments {
     #[arg(long, help_heading = "Machine")]
     pub perf_map: bool,
 
+    /// Tell a debugger, `gdb`, the names of all machine code
+    #[arg(long, help_heading = "Machine")]
+    pub gdb: bool,
+
+    /// Write all machine code, with names and lines, to `FOLDER/jit-PID.dump`, for `perf inject --jit`; by default in the
+    /// current folder
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ".",
+        help_heading = "Machine"
+    )]
+    pub perf_dump: Option<PathBuf>,
+
     /// Look for imported modules of bytecode in this folder, too, if they are not next to their importers; may be
     /// repeated
     #[arg(long, value_name = "FOLDER", action = ArgAction::Append, help_heading = "Machine")]
@@ -439,7 +504,7 @@ pub enum Trace {
     Ic,
     /// Every garbage collection
     Gc,
-    /// Every function that is optimised, and why such code is dropped
+    /// Everything that the compilers to machine code do, and where optimised code is left, and why
     Jit,
 }
 
@@ -459,18 +524,18 @@ pub enum Tiers {
 pub enum Report {
     /// The outcomes of its transactions, and the lines that were in conflict
     Transactions,
+    /// The functions that were compiled to machine code, and where optimised code was left
+    Jit,
 }
 
-/// The file where `perf` looks for the names of this process's machine code.
-fn perf_map() -> Option<CodeMap> {
-    let path = format!("/tmp/perf-{}.map", std::process::id());
-    match File::create(&path) {
-        Ok(file) => Some(CodeMap::new(file)),
-        Err(error) => {
-            eprintln!("warning: {path}: {error}; machine code has no names");
-            None
-        }
-    }
+/// A file for a profiler, made anew, with what is to be written there. Without it, code has no names.
+fn observed<O>(path: &Path, observer: impl FnOnce(File) -> io::Result<O>) -> Option<O> {
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
+    file.and_then(observer)
+        .inspect_err(|error| {
+            eprintln!("warning: {}: {error}; machine code has no names", path.display());
+        })
+        .ok()
 }
 
 impl MachineArguments {
@@ -495,14 +560,14 @@ impl MachineArguments {
                 sends: self.trace.contains(&Trace::Send),
                 caches: self.trace.contains(&Trace::Ic),
                 collections: self.trace.contains(&Trace::Gc),
-                optimisations: self.trace.contains(&Trace::Jit),
+                compilations: self.trace.contains(&Trace::Jit),
             },
             ..Options::default()
         };
         options.verify_all |= self.verify;
         options.jit_eager = self.jit_eager;
         options.jit_chaos = self.jit_chaos;
-        options.jit_map = self.perf_map.then(perf_map).flatten();
+        options.jit_observers = self.observers();
         options.jit = match self.jit {
             None => options.jit,
             Some(Tiers::Off) => Jit::Off,
@@ -527,6 +592,27 @@ impl MachineArguments {
             options.stress_collector(every);
         }
         options
+    }
+
+    /// The profilers and debuggers that learn of machine code.
+    fn observers(&self) -> Observers {
+        let observers = Observers::default();
+        let process = std::process::id();
+        if self.gdb {
+            observers.add(Debugger);
+        }
+        if self.perf_map {
+            // `perf` looks there.
+            let path = format!("/tmp/perf-{process}.map");
+            let map = observed(Path::new(&path), |file| Ok(CodeMap::new(file)));
+            map.into_iter().for_each(|map| observers.add(map));
+        }
+        if let Some(folder) = &self.perf_dump {
+            // `perf inject` looks for a file with such a name.
+            let dump = observed(&folder.join(format!("jit-{process}.dump")), CodeDump::in_file);
+            dump.into_iter().for_each(|dump| observers.add(dump));
+        }
+        observers
     }
 
     fn permissions(&self) -> Permissions {

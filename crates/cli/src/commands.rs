@@ -5,13 +5,14 @@ mod check;
 mod eval;
 mod format;
 mod lsp;
+mod native;
 mod repl;
 mod run;
 mod schedules;
 mod test;
 mod version;
 
-use squall::{Machine, Options, StartError};
+use squall::{Machine, Options, StartError, Surroundings};
 
 use crate::arguments::{Arguments, Command, Dump};
 use crate::console::{Console, complain};
@@ -50,7 +51,12 @@ fn dump(arguments: &Dump) -> Result<Exit, Exit> {
 
 /// Starts a machine on the process's console, or complains.
 fn start(options: Options) -> Result<Machine, Exit> {
-    Machine::start(options, Console::new()).map_err(|error| {
+    start_in(options, Console::new())
+}
+
+/// Starts a machine in these surroundings, or complains.
+fn start_in(options: Options, surroundings: impl Surroundings + 'static) -> Result<Machine, Exit> {
+    Machine::start(options, surroundings).map_err(|error| {
         complain(&error.to_string());
         match error {
             StartError::Heap(_) => Exit::Failure,

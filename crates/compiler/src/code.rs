@@ -83,10 +83,21 @@ pub struct CompiledCode {
     pub exits: Vec<Exit>,
     /// The functions whose code is part of the unit beside its own.
     pub inlined: Vec<FunctionRef>,
-    /// The calls and messages that are not part of the unit, and why.
+    /// The calls and messages that are inlined, and those that are not part of the unit, and why.
     pub remarks: Vec<Remark>,
+    /// Which instruction of bytecode the instructions are for, in the order of their places.
+    pub lines: Vec<Line>,
     /// Facts that the code relies on without a check.
     pub assumptions: Vec<Assumption>,
+}
+
+/// The instructions from a place on are for this instruction of bytecode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// The place, in bytes from the entry.
+    pub offset: u32,
+    /// The instruction of bytecode.
+    pub origin: Origin,
 }
 
 /// Where a unit starts.

@@ -29,27 +29,44 @@ use facts::Facts;
 use ir::Unit;
 use passes::residence::{self, Residence};
 
-/// Compiles a function, from its beginning or from the head of a loop.
+/// Compiles a function, from its beginning or from the head of a loop. `watch` sees the unit after each pass.
 pub fn compile(
     backend: &mut lower::Backend,
     facts: &dyn Facts,
     request: &Request,
+    watch: Watch<'_>,
 ) -> Result<CompiledCode, CompileError> {
     let mut unit = build::build(facts, request)?;
-    let residence = optimise(&mut unit);
+    watch(BUILD, &unit);
+    let residence = optimise_watched(&mut unit, watch);
     if residence.is_err() {
         // Code that is inlined may use what no register has.
         unit = build::build_with(facts, request, build::Limits::NONE)?;
+        watch(BUILD, &unit);
     }
-    let residence = residence.or_else(|_| optimise(&mut unit))?;
+    let residence = residence.or_else(|_| optimise_watched(&mut unit, watch))?;
+    watch(RESIDENCE, &unit);
     backend.lower(&unit, &residence, facts, request)
 }
 
+/// What sees a unit after the pass with this name.
+pub type Watch<'a> = &'a mut dyn FnMut(&'static str, &Unit);
+
+/// The name of the first step: the unit as it is built.
+pub const BUILD: &str = "build";
+/// The name of the last pass.
+pub const RESIDENCE: &str = "residence";
+
 /// Runs all passes in their order.
 pub fn optimise(unit: &mut Unit) -> Result<Residence, CompileError> {
+    optimise_watched(unit, &mut |_, _| {})
+}
+
+fn optimise_watched(unit: &mut Unit, watch: Watch<'_>) -> Result<Residence, CompileError> {
     for pass in PASSES {
         let before = cfg!(debug_assertions).then(|| unit.to_string());
         (pass.run)(unit);
+        watch(pass.name, unit);
         let Some(before) = before else { continue };
         if let Err(errors) = ir::verify::verify(unit) {
             panic!("{} breaks a unit: {errors:#?}\nbefore:\n{before}\nafter:\n{unit}", pass.name);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use squall_runtime::tiers::function::{Accesses, Function, NativeCode};
 use squall_runtime::tiers::thread::State;
 
-use units::Units;
+use units::{CodeLine, Units};
 
 /// The machine code of a function, immortal.
 pub struct Code {
@@ -76,6 +76,13 @@ impl Code {
     /// Where the first instruction is, after the check of the stack's limit.
     pub fn body(&self) -> usize {
         self.entry + self.places[0] as usize
+    }
+
+    /// The lines of the source text that its pieces are for.
+    pub fn lines(&self) -> impl Iterator<Item = CodeLine> {
+        let function = self.function;
+        let placed = self.places.iter().enumerate().filter(|(_, place)| **place != 0);
+        placed.map(move |(pc, &offset)| CodeLine { offset, function, pc: pc as u32 })
     }
 
     /// The ways that the branch at a pc has gone.

@@ -9,18 +9,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU8;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use squall_compiler::code::Start;
 use squall_heap::Word;
 use squall_runtime::tiers::function::{Accesses, CALL, Function};
 use squall_runtime::tiers::thread::{Thread, Vm};
+use squall_runtime::tiers::tracing;
 
 use crate::base;
-use crate::code::units::{Destination, ExitRecord, Unit, Units};
+use crate::code::units::{Destination, EXIT_PATIENCE, ExitRecord, Unit, Units};
 use crate::code::{Code, Profile, suffix};
-use crate::memory::{CodeMap, CodeMemory};
-use crate::optimised::{self, Optimiser, Order, Policy};
+use crate::history::History;
+use crate::memory::CodeMemory;
+use crate::observers::{Frame, Observers};
+use crate::optimised::{self, Install, Optimiser, Order, Policy};
 use crate::stubs::{Helpers, Stubs};
 
 /// What compilations share.
@@ -28,9 +32,13 @@ pub struct Compiler {
     memory: CodeMemory,
     /// The shared code.
     pub stubs: Stubs,
+    /// What was made.
+    pub history: History,
     lock: Mutex<()>,
     /// When functions are optimised, if they are.
     pub policy: Option<Policy>,
+    /// Whether units keep what the compiler saw of them.
+    keeps_views: bool,
     /// Made for the first unit: most short programs need none.
     optimiser: Mutex<Option<Optimiser>>,
     /// What the compiling thread is to do.
@@ -42,41 +50,73 @@ static COMPILER: OnceLock<Compiler> = OnceLock::new();
 /// Functions of more code words than this stay interpreted: their code would take megabytes.
 const MOST_WORDS: usize = 1 << 16;
 
+/// The choices for the machine code of a process.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The count of calls and turns at which functions are compiled.
+    pub heat: u32,
+    /// When functions are optimised, if they are.
+    pub policy: Option<Policy>,
+    /// What learns of all machine code.
+    pub observers: Observers,
+    /// Whether units keep what the compiler saw of them, for [`crate::listing`].
+    pub keeps_views: bool,
+}
+
 impl Compiler {
-    /// Makes the process's compiler; `None` if the system gives no memory for code. The map is for profilers.
-    pub fn start(
-        helpers: &Helpers,
-        policy: Option<Policy>,
-        map: Option<CodeMap>,
-    ) -> Option<&'static Compiler> {
-        let memory = CodeMemory::reserve(map).ok()?;
+    /// Makes the process's compiler; `None` if the system gives no memory for code.
+    pub fn start(helpers: &Helpers, settings: Settings) -> Option<&'static Compiler> {
+        let memory = CodeMemory::reserve(settings.observers).ok()?;
         let stubs = Stubs::make(&memory, helpers)?;
         Some(COMPILER.get_or_init(|| Compiler {
             memory,
             stubs,
+            history: History::default(),
             lock: Mutex::default(),
-            policy,
+            policy: settings.policy,
+            keeps_views: settings.keeps_views,
             optimiser: Mutex::default(),
             orders: OnceLock::new(),
         }))
     }
 
+    /// The process's compiler, if it was started.
+    pub fn of_process() -> Option<&'static Compiler> {
+        COMPILER.get()
+    }
+
+    /// The memory for code.
+    pub fn memory(&self) -> &CodeMemory {
+        &self.memory
+    }
+
     /// Compiles a function, unless it has code or cannot be compiled.
-    fn compile(&self, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
-        let _one = self.lock.lock();
+    fn compile(
+        &self,
+        vm: &Vm,
+        function: &'static Function,
+        accesses: Accesses,
+    ) -> Option<&'static Code> {
+        let one = self.lock.lock();
         if let Some(code) = Code::of(function, accesses) {
             return Some(code);
         }
+        let begun = Instant::now();
         let (code, native) = (self.assemble(function, accesses), function.native(accesses));
-        match code {
-            Some(code) => {
-                let entry = code.entry as *const ();
-                native.set_patience(self.policy.map_or(0, |policy| policy.samples));
-                function.set_compiled(accesses, std::ptr::from_ref(code).cast(), entry);
-            }
-            None => native.give_up(),
-        }
-        code
+        let Some(code) = code else {
+            native.give_up();
+            return None;
+        };
+        let entry = code.entry as *const ();
+        native.set_patience(self.policy.map_or(0, |policy| policy.samples));
+        function.set_compiled(accesses, std::ptr::from_ref(code).cast(), entry);
+        self.history.add_code(code, begun.elapsed());
+        drop(one);
+        tracing::compiled(vm, || {
+            let place = optimised::place_of(function, Start::Function);
+            format!("compiled {place}{}, {} bytes", suffix(accesses), code.size)
+        });
+        Some(code)
     }
 
     fn assemble(&self, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
@@ -85,25 +125,39 @@ impl Compiler {
         }
         let observed = if self.policy.is_some() { function.code.len() } else { 0 };
         let profile: Profile = (0..observed).map(|_| AtomicU8::new(0)).collect::<Vec<_>>().leak();
-        let (mut places, mut returns, mut size) = (Box::default(), Box::default(), 0);
+        let (mut places, mut returns) = (Box::default(), Box::default());
+        let (mut size, mut from) = (0, 0);
         let entry = self.memory.publish(|address| {
             let request = base::Request { function, accesses, profile };
             let assembled = base::compile(request, &self.stubs, address)?;
             (places, returns) = (assembled.places, assembled.returns);
-            size = assembled.bytes.len();
+            (size, from) = (assembled.bytes.len(), assembled.framed);
             Some(assembled.bytes)
         })?;
-        self.memory.name(entry, size, || format!("{} base{}", function.name(), suffix(accesses)));
         let units = Units::default();
         let code = Code { function, accesses, entry, size, places, returns, profile, units };
-        Some(Box::leak(Box::new(code)))
+        let code = Box::leak(Box::new(code));
+        self.memory.announce(entry, size, Frame::Base { from }, || {
+            (format!("{} base{}", function.name(), suffix(accesses)), code.lines().collect())
+        });
+        Some(code)
     }
 
     /// Makes a unit, and says when its function may get another one.
     fn optimise(&self, optimiser: &mut Optimiser, order: Order) -> Option<&'static Unit> {
         let code = order.code;
-        let base = |function| make(function, code.accesses);
-        let unit = optimised::optimise(optimiser, order, (&self.stubs, &self.memory, &base));
+        let vm = order.vm;
+        let base = |function| make(vm, function, code.accesses);
+        let install = Install {
+            stubs: &self.stubs,
+            memory: &self.memory,
+            base: &base,
+            keeps_views: self.keeps_views,
+            is_again: self.history.has_unit(code, order.start),
+        };
+        let begun = Instant::now();
+        let unit = optimised::optimise(optimiser, order, &install);
+        self.history.add_unit(code, unit, begun.elapsed());
         let again = self.policy.filter(|_| unit.is_some() && !code.units.is_full());
         code.native().set_patience(again.map_or(i32::MAX, |policy| policy.samples));
         unit
@@ -141,9 +195,10 @@ impl Compiler {
 }
 
 /// The machine code of a function that is called now, if it has some or is hot.
-pub fn of_hot(function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
+pub fn of_hot(vm: &Vm, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
     let is_hot = || function.native(accesses).count(CALL);
-    Code::of(function, accesses).or_else(|| is_hot().then(|| make(function, accesses)).flatten())
+    let made = || is_hot().then(|| make(vm, function, accesses)).flatten();
+    Code::of(function, accesses).or_else(made)
 }
 
 /// How many times as many samples as a first unit takes there are between two looks whether the units are outdated.
@@ -193,14 +248,17 @@ fn made(slot: &mut Option<Optimiser>) -> Option<&mut Optimiser> {
     slot.as_mut()
 }
 
-/// An exit was taken so often that its unit is to be dropped.
-pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord) {
-    if let Some(policy) = COMPILER.get().and_then(|compiler| compiler.policy) {
-        optimised::drop_unit(vm, destination, record, policy);
+/// The patience of an exit is at its end: it is reported if it was only for the first time; otherwise its unit is dropped.
+pub fn end_patience(vm: &Vm, destination: &Destination, record: &ExitRecord) {
+    let Some(policy) = COMPILER.get().and_then(|compiler| compiler.policy) else { return };
+    if record.is_first() {
+        record.grant(EXIT_PATIENCE - 1);
+        return optimised::report_exit(vm, destination);
     }
+    optimised::drop_unit(vm, destination, record, policy);
 }
 
 /// The machine code of a function, if it has some or can have some.
-pub fn make(function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
-    Code::of(function, accesses).or_else(|| COMPILER.get()?.compile(function, accesses))
+pub fn make(vm: &Vm, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
+    Code::of(function, accesses).or_else(|| COMPILER.get()?.compile(vm, function, accesses))
 }

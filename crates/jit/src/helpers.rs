@@ -175,7 +175,7 @@ fn call(thread: &Thread) -> Next {
     // SAFETY: the state has an activation, so its function is one, which is immortal.
     let function: &'static Function = unsafe { &*state.function };
     let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
-    match compiler::of_hot(function, thread.accesses()).filter(|_| is_start) {
+    match compiler::of_hot(thread.vm, function, thread.accesses()).filter(|_| is_start) {
         Some(code) => Next { kind: Next::CALL, operand: code.body() as u64 },
         None => LEAVE,
     }
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn cold_entry(
     frame: *mut Word,
     function: &'static Function,
 ) -> usize {
-    let code = compiler::of_hot(function, thread.accesses());
+    let code = compiler::of_hot(thread.vm, function, thread.accesses());
     if let Some(code) = code.filter(|_| !chaos::strikes()) {
         return code.entry;
     }
@@ -687,7 +687,7 @@ pub unsafe extern "C" fn leave_unit(
     let innermost = unsafe { frame.add(destination.offset as usize) };
     stand(thread, innermost, function, &raw const function.code[destination.pc as usize]);
     if exit.is_exhausted() {
-        compiler::drop_unit(thread.vm, destination, exit);
+        compiler::end_patience(thread.vm, destination, exit);
     }
 }
 

@@ -16,6 +16,10 @@
 //! | [`code`](mod@code) | the description of a function's machine code |
 //! | [`chaos`] | makes rare ways common, for tests |
 //! | [`memory`] | memory that is written and run at different addresses |
+//! | [`observers`] | tell profilers and debuggers about code |
+//! | [`history`] | what was compiled, and what became of it |
+//! | [`listing`] | listings of functions |
+//! | [`report`] | the summary of a run |
 //!
 //! # Invariants
 //!
@@ -32,12 +36,16 @@ pub mod code;
 pub mod compiler;
 pub mod doubles;
 pub mod helpers;
+pub mod history;
+pub mod listing;
 pub mod memory;
+pub mod observers;
 pub mod optimised;
+pub mod report;
 pub mod resume;
 pub mod run;
 pub mod stubs;
 
-pub use memory::CodeMap;
+pub use compiler::Settings;
 pub use optimised::Policy;
 pub use run::Mixed;

@@ -3,21 +3,21 @@
 //! No page is ever both writable and executable (the two mappings have different addresses), and no code changes after it
 //! is published. Code is never moved, and stays until the process ends.
 //!
-//! Profilers learn the names of code from a *map*: a file with a line for each piece of code, in the form that `perf`
-//! reads (`tools/perf/Documentation/jit-interface.txt` in Linux).
+//! [`Observers`], profilers and debuggers, learn of each piece of code.
 //!
 //! Protocol: one thread writes at a time, under the lock; other threads get an address only after the code behind it is
 //! complete, through a cell with release and acquire.
 
-use std::fmt;
-use std::io::{Error, Write};
+use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::code::units::CodeLine;
+use crate::observers::{Frame, Observers, Piece};
+
 /// The most bytes of code.
-const RESERVED: usize = 64 << 20;
+pub const RESERVED: usize = 64 << 20;
 /// Code begins at multiples of this.
 const ALIGNMENT: usize = 16;
 
@@ -26,34 +26,17 @@ pub struct CodeMemory {
     writable: usize,
     executable: usize,
     used: Mutex<usize>,
-    map: Option<CodeMap>,
-}
-
-/// What gets the names of code: a line of text for each piece.
-#[derive(Clone)]
-pub struct CodeMap(Arc<Mutex<dyn Write + Send>>);
-
-impl CodeMap {
-    /// A map that is written there.
-    pub fn new(lines: impl Write + Send + 'static) -> CodeMap {
-        CodeMap(Arc::new(Mutex::new(lines)))
-    }
-}
-
-impl fmt::Debug for CodeMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CodeMap")
-    }
+    observers: Observers,
 }
 
 impl CodeMemory {
     /// Reserves the address space; pages are taken when they are used.
-    /// The map, if there is one, gets the names of all code.
-    pub fn reserve(map: Option<CodeMap>) -> Result<CodeMemory, Error> {
+    /// The observers learn of all code.
+    pub fn reserve(observers: Observers) -> Result<CodeMemory, Error> {
         let file = memory_file()?;
         let writable = map_file(&file, libc::PROT_READ | libc::PROT_WRITE)?;
         let executable = map_file(&file, libc::PROT_READ | libc::PROT_EXEC)?;
-        Ok(CodeMemory { writable, executable, used: Mutex::new(0), map })
+        Ok(CodeMemory { writable, executable, used: Mutex::new(0), observers })
     }
 
     /// Publishes the code that `assemble` makes for the address it gets, if it makes some. Answers that address; `None` if
@@ -76,12 +59,30 @@ impl CodeMemory {
         Some(address)
     }
 
-    /// Tells profilers the name of a piece of code.
-    pub fn name(&self, address: usize, size: usize, name: impl FnOnce() -> String) {
-        if let Some(CodeMap(map)) = &self.map {
-            // A profile without names is better than no run.
-            _ = writeln!(map.lock(), "{address:x} {size:x} {}", name());
+    /// Tells the observers about a piece of code: its name, and the lines that it is for.
+    pub fn announce(
+        &self,
+        address: usize,
+        size: usize,
+        frame: Frame,
+        about: impl FnOnce() -> (String, Vec<CodeLine>),
+    ) {
+        if self.observers.is_empty() {
+            return;
         }
+        let (name, lines) = about();
+        let bytes = self.code(address, size);
+        let piece = Piece { address, bytes, name: &name, lines: &lines, frame };
+        self.observers.added(&piece);
+    }
+
+    /// The code that was published at this address.
+    pub fn code(&self, address: usize, size: usize) -> &[u8] {
+        let place = address - self.executable;
+        assert!(place + size <= self.used(), "no such code was published");
+        // SAFETY: the range lies in the executable mapping, which can be read, and below the end of what was published,
+        // which does not change any more.
+        unsafe { std::slice::from_raw_parts(address as *const u8, size) }
     }
 
     /// The bytes in use.
@@ -121,34 +122,5 @@ fn map_file(file: &OwnedFd, protection: i32) -> Result<usize, Error> {
     match address {
         libc::MAP_FAILED => Err(Error::last_os_error()),
         address => Ok(address as usize),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Lines that the test can read afterwards.
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().write(bytes)
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn the_map_has_a_line_for_each_name() {
-        let lines = Lines::default();
-        let memory = CodeMemory::reserve(Some(CodeMap::new(lines.clone()))).expect("memory");
-        let address = memory.publish(|_| Some(vec![0xC3; 20])).expect("there is room");
-        memory.name(address, 20, || "a name".to_owned());
-        let text = String::from_utf8(lines.0.lock().clone()).expect("text");
-        assert_eq!(text, format!("{address:x} 14 a name\n"));
     }
 }

@@ -39,7 +39,7 @@ pub fn place(thread: &Thread) -> Place {
     let Some(function) = function_of(state) else { return Place::Inside };
     let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
     let code = match is_start {
-        true => compiler::of_hot(function, accesses),
+        true => compiler::of_hot(thread.vm, function, accesses),
         false => Code::of(function, accesses),
     };
     match code {

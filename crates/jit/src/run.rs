@@ -11,10 +11,8 @@ use squall_runtime::tiers::thread::{Stop, Thread};
 use squall_runtime::tiers::tier::{Interpreter, Tier};
 use squall_runtime::tiers::unwind;
 
-use crate::compiler::{self, Compiler};
+use crate::compiler::{self, Compiler, Settings};
 use crate::helpers;
-use crate::memory::CodeMap;
-use crate::optimised::Policy;
 use crate::resume::{self, Place};
 
 /// The least room on the native stack with which machine code calls on: more than all activations of one chunk of the
@@ -33,16 +31,10 @@ pub struct Mixed {
 const LINGER: u32 = 16;
 
 impl Mixed {
-    /// The tier, with functions compiled when their count of calls and turns comes to `heat`, and optimised by this policy,
-    /// if there is one. The map, for profilers, gets the names of all machine code. `None` if the system gives no memory
-    /// for code. Comes before the first function is linked.
-    pub fn start(
-        interpreter: &'static dyn Interpreter,
-        heat: u32,
-        policy: Option<Policy>,
-        map: Option<CodeMap>,
-    ) -> Option<Mixed> {
-        let compiler = Compiler::start(&helpers::table(), policy, map)?;
+    /// The tier. `None` if the system gives no memory for code. Comes before the first function is linked.
+    pub fn start(interpreter: &'static dyn Interpreter, settings: Settings) -> Option<Mixed> {
+        let heat = settings.heat;
+        let compiler = Compiler::start(&helpers::table(), settings)?;
         helpers::set_interpreter(interpreter);
         compile_after(heat, compiler.stubs.cold_entry as *const ());
         let linger = if heat == 0 { 0 } else { LINGER };
@@ -79,7 +71,7 @@ impl Mixed {
         thread.stop = Stop::Returned;
         thread.state = thread.resumption;
         if let Some(function) = resume::function_of(thread.state) {
-            compiler::make(function, thread.accesses());
+            compiler::make(thread.vm, function, thread.accesses());
         }
         true
     }

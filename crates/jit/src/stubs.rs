@@ -30,6 +30,7 @@ use crate::assembler::{Assembler, offset};
 use crate::code::units::{ExitRecord, Level};
 use crate::doubles::{self, Comparison, Operator};
 use crate::memory::CodeMemory;
+use crate::observers::Frame;
 
 /// What [`Stubs::enter`] answers.
 #[repr(C)]
@@ -98,6 +99,36 @@ pub enum Helper {
     /// `rdx`; `r8` says whether it is a loop.
     Sample,
 }
+
+/// The names of the helpers, in their order.
+const HELPER_NAMES: [&str; HELPERS] = [
+    "primitive",
+    "step",
+    "step of a call",
+    "poll",
+    "make closure",
+    "make context",
+    "make home",
+    "make array",
+    "instantiate",
+    "check value",
+    "read",
+    "write",
+    "yield",
+    "sample",
+];
+
+/// The names of the helpers of optimised code, in their order.
+const EXECUTOR_NAMES: [&str; EXECUTORS] = [
+    "any",
+    "primitive",
+    "make closure",
+    "make context",
+    "make home",
+    "make array",
+    "instantiate",
+    "check value",
+];
 
 /// How many helpers there are.
 pub const HELPERS: usize = Helper::Sample as usize + 1;
@@ -179,6 +210,8 @@ pub struct GuardedAccesses {
 /// The addresses of the shared code.
 pub struct Stubs {
     enter: usize,
+    /// What it has on the native stack.
+    frame: Frame,
     helpers: [usize; HELPERS],
     /// Sends of base code by its accesses: the window is at `rdi`, the site in `rsi`.
     sends: [usize; 2],
@@ -227,15 +260,42 @@ impl Stubs {
             end = address + assembler.offset().0;
             assembler.finalize().ok()
         })?;
-        stubs.inspect(|stubs| stubs.name(memory, end))
+        stubs.inspect(|stubs| stubs.announce(memory, end))
     }
 
-    /// Tells profilers the names of the stubs, of which the last one ends there.
-    fn name(&self, memory: &CodeMemory, end: usize) {
+    /// Tells the observers about the stubs, of which the last one ends there.
+    fn announce(&self, memory: &CodeMemory, end: usize) {
+        let names = self.names();
+        let ends = names.iter().skip(1).map(|next| next.0).chain([end]);
+        for ((address, name), end) in names.iter().zip(ends) {
+            let about = || (format!("stub: {name}"), Vec::new());
+            memory.announce(*address, end - address, self.frame(*address), about);
+        }
+    }
+
+    /// What the stub at an address has on the native stack.
+    fn frame(&self, address: usize) -> Frame {
+        let GuardedAccesses { load_slot, store_slot, load_element, store_element } =
+            self.base_accesses;
+        let leaves = [load_slot, store_slot, load_element, store_element].into_iter().chain([
+            self.slot_written,
+            self.admit_in_base,
+            self.element_written,
+        ]);
+        let mut callers = leaves.chain(self.helpers).chain(self.executors);
+        match address {
+            enter if enter == self.enter => self.frame,
+            _ if callers.any(|caller| caller == address) => Frame::Call { from: CHANGED },
+            _ => Frame::Unknown,
+        }
+    }
+
+    /// The addresses and names of the stubs, in the order of their addresses.
+    pub fn names(&self) -> Vec<(usize, String)> {
         let mut names: Vec<(usize, String)> = vec![
             (self.enter, "enter".into()),
-            (self.exit, "exit".into()),
-            (self.making_exit, "making exit".into()),
+            (self.exit, "leave".into()),
+            (self.making_exit, "leave and make objects".into()),
             (self.log, "log".into()),
             (self.cold_entry, "cold entry".into()),
             (self.slow_entry, "slow entry".into()),
@@ -243,25 +303,22 @@ impl Stubs {
             (self.admit_in_base, "admit".into()),
             (self.element_written, "element written".into()),
         ];
-        let mut add = |kind: &str, addresses: &[usize]| {
-            let numbered = addresses.iter().enumerate();
-            names.extend(numbered.map(|(index, &each)| (each, format!("{kind} {index}"))));
+        let mut add = |kind: &str, list: &[&str], addresses: &[usize]| {
+            let named = list.iter().zip(addresses);
+            names.extend(named.map(|(name, &each)| (each, format!("{kind}{name}"))));
         };
-        add("helper", &self.helpers);
-        add("send", &self.sends);
-        add("send of optimised code", &self.unit_sends);
+        add("", &HELPER_NAMES, &self.helpers);
+        add("send", &["", ", guarded"], &self.sends);
+        add("send of a unit", &["", ", guarded"], &self.unit_sends);
         let GuardedAccesses { load_slot, store_slot, load_element, store_element } =
             self.base_accesses;
-        add("guarded access", &[load_slot, store_slot, load_element, store_element]);
-        add("executor", &self.executors);
-        add("operator", &self.operators);
-        add("comparison", &self.comparisons);
+        let accesses = ["load slot", "store slot", "load element", "store element"];
+        add("guarded ", &accesses, &[load_slot, store_slot, load_element, store_element]);
+        add("execute ", &EXECUTOR_NAMES, &self.executors);
+        add("doubles ", &["+", "-", "*", "//"], &self.operators);
+        add("doubles ", &["<", "<=", ">", ">=", "=", "<>"], &self.comparisons);
         names.sort_unstable();
-        let ends = names.iter().skip(1).map(|next| next.0).chain([end]);
-        let sizes: Vec<usize> = ends.zip(&names).map(|(end, stub)| end - stub.0).collect();
-        for ((address, name), size) in names.into_iter().zip(sizes) {
-            memory.name(address, size, || format!("stub: {name}"));
-        }
+        names
     }
 
     /// The shared code that calls a helper.
@@ -305,7 +362,13 @@ fn stub(ops: &mut Assembler, address: usize, assemble: impl FnOnce(&mut Assemble
 }
 
 fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
-    let enter = stub(ops, address, enter_and_abandon);
+    let mut places = (0, 0);
+    let enter = stub(ops, address, |ops| places = enter_and_abandon(ops));
+    let frame = Frame::Entry {
+        from: (address + places.0 - enter) as u32,
+        calls: (address + places.1 - enter) as u32,
+        bytes: ENTRY_BYTES,
+    };
     let cold_entry = stub(ops, address, |ops| cold_entry_stub(ops, helpers));
     let slow_entry = stub(ops, address, |ops| slow_entry_stub(ops, helpers));
     let operators = [Operator::Add, Operator::Subtract, Operator::Multiply, Operator::Divide]
@@ -336,6 +399,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
     finish_stub(ops);
     Stubs {
         enter,
+        frame,
         helpers: addresses,
         sends,
         executors,
@@ -357,8 +421,13 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
     }
 }
 
-/// `enter(thread, address)`, and the places to which the stack is abandoned.
-fn enter_and_abandon(ops: &mut Assembler) {
+/// The bytes that [`Stubs::enter`] has on the native stack, with its return address: six registers, and a word that
+/// makes the stack pointer even.
+const ENTRY_BYTES: i32 = 8 * 8;
+
+/// `enter(thread, address)`, and the places to which the stack is abandoned. Answers where the registers are saved, and
+/// where inner activations are called.
+fn enter_and_abandon(ops: &mut Assembler) -> (usize, usize) {
     dynasm!(ops
         ; .arch x64
         ; push rbp
@@ -368,6 +437,10 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; push r14
         ; push r15
         ; sub rsp, 8
+    );
+    let framed = ops.offset().0;
+    dynasm!(ops
+        ; .arch x64
         ; mov r15, rdi
         ; mov [r15 + offset::NATIVE_BASE], rsp
         ; mov rdx, rsi
@@ -384,7 +457,7 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; pop rbp
         ; ret
     );
-    make_frames(ops);
+    let calls = make_frames(ops);
     dynasm!(ops
         ; .arch x64
         ; ->go_on_elsewhere:
@@ -400,10 +473,12 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; mov edx, 1
         ; jmp ->out
     );
+    (framed, calls)
 }
 
-/// Makes the native frames of the activations around, and goes on in the innermost one, at the address in `rdx`.
-fn make_frames(ops: &mut Assembler) {
+/// Makes the native frames of the activations around, and goes on in the innermost one, at the address in `rdx`. Answers
+/// where it calls an inner one.
+fn make_frames(ops: &mut Assembler) -> usize {
     dynasm!(ops
         ; .arch x64
         // The outermost comes first. Each is called from here, and goes on from here when the inner one returns: the
@@ -419,6 +494,10 @@ fn make_frames(ops: &mut Assembler) {
         ; shl eax, AROUND_SHIFT
         ; sub rsp, 8
         ; push QWORD [r15 + rax + (offset::AROUND + offset::RETURN_ADDRESS - AROUND_SIZE)]
+    );
+    let calls = ops.offset().0;
+    dynasm!(ops
+        ; .arch x64
         ; call >inner
         ; pop rcx
         ; add rsp, 8
@@ -431,6 +510,7 @@ fn make_frames(ops: &mut Assembler) {
         ; innermost:
         ; jmp rdx
     );
+    calls
 }
 
 /// The size of an activation around, in bytes.
@@ -603,6 +683,9 @@ fn simple_actions(
         ; jmp <call_r8
     );
 }
+
+/// The bytes of `sub rsp, 8`, with which stubs begin that call Rust.
+const CHANGED: u32 = 4;
 
 /// Calls a helper with the thread, the frame, and what is in `rsi`, `rdx`, `r8` and `r9`; then does what it answers.
 fn call_helper(ops: &mut Assembler, helper: usize) {

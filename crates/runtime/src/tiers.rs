@@ -85,7 +85,7 @@ pub mod known {
 
 /// Reports of what a tier does.
 pub mod tracing {
-    pub use crate::state::tracing::optimised;
+    pub use crate::state::tracing::{compiled, description_of, reports_compilations};
 }
 
 /// Sends, calls, returns, failures.
@@ -123,7 +123,7 @@ pub mod block {
 pub mod classes {
     pub use crate::objects::classes::{
         ENCLOSING, SUPERCLASS, array_layout, captures, enclosing, instance_layout, instantiate,
-        is_instance, make_class,
+        is_instance, make_class, name_of_layout,
     };
 }
 

@@ -34,8 +34,11 @@ mod watchdog;
 
 pub use compiler::FileKind;
 pub use machine::{Machine, Reply, StartError};
-pub use options::{CodeMap, Jit, Options, SchedulingPolicy};
+pub use options::{Jit, Options, SchedulingPolicy};
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
+pub use squall_jit::listing::Part;
+pub use squall_jit::observers;
+pub use squall_jit::report::{Counters, counters};
 pub use squall_runtime::concurrency::native_threads::lend_main_thread;
 pub use squall_runtime::model::permissions::{Grant, HostGrant, NetworkGrant, Permissions};
 pub use squall_runtime::state::tracing::Tracing;

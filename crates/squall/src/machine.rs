@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use squall_bytecode::entities::FunctionId;
 use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
-use squall_jit::{Mixed, Policy};
+use squall_jit::listing::{self, Choice, Part};
+use squall_jit::{Mixed, Policy, Settings};
 use squall_runtime::concurrency::embedding::calls;
 use squall_runtime::concurrency::interruption::{self, Interruptible};
 use squall_runtime::concurrency::promises;
@@ -20,6 +22,7 @@ use squall_runtime::concurrency::stalls;
 use squall_runtime::concurrency::strands;
 use squall_runtime::concurrency::worker::{self, Finished};
 use squall_runtime::library::bootstrap::{self, BootError};
+use squall_runtime::model::function::Function;
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::objects::string;
 use squall_runtime::state::thread::Thread;
@@ -100,7 +103,13 @@ fn tier(options: &Options) -> &'static dyn Tier {
     let heat = if options.jit_eager { 0 } else { HEAT };
     let policy = if options.jit_eager { Policy::EAGER } else { Policy::USUAL };
     let policy = (options.jit == Jit::On).then_some(policy);
-    match Mixed::start(&Interpreter, heat, policy, options.jit_map.clone()) {
+    let settings = Settings {
+        heat,
+        policy,
+        observers: options.jit_observers.clone(),
+        keeps_views: options.jit_views,
+    };
+    match Mixed::start(&Interpreter, settings) {
         Some(mixed) => Box::leak(Box::new(mixed)),
         None => &Interpreter,
     }
@@ -366,6 +375,49 @@ impl Machine {
     /// A description of the program's transactions so far.
     pub fn describe_transactions(&self) -> String {
         self.vm.transactions.statistics.report(self.vm)
+    }
+
+    /// A description of what was compiled to machine code so far, and where such code was left.
+    pub fn describe_compilation(&self) -> String {
+        squall_jit::report::text()
+    }
+
+    /// A listing of functions: their bytecode, and their machine code if they have some. They are those of the program
+    /// that have machine code or, if names are given, all whose name contains one of these; the error is a name that
+    /// none has. `line` answers the lines of source texts.
+    pub fn listing(
+        &self,
+        names: &[String],
+        parts: &[Part],
+        line: &dyn Fn(&str, u32) -> Option<String>,
+    ) -> Result<String, String> {
+        let mut functions = listing::compiled_functions();
+        if names.is_empty() {
+            functions.retain(|function| !function.module.bytecode.is_image());
+        } else {
+            functions.extend(self.functions_without_code(&functions));
+            let has = |function: &Function, name: &String| function.name().contains(name);
+            let is_missing = |name: &&String| functions.iter().all(|function| !has(function, name));
+            if let Some(name) = names.iter().find(is_missing) {
+                return Err(name.clone());
+            }
+            functions.retain(|function| names.iter().any(|name| has(function, name)));
+        }
+        functions.sort_by_key(|function| (function.module.bytecode.path_text(), function.index));
+        Ok(listing::text(self.vm, &Choice { functions, parts, line }))
+    }
+
+    /// The program's functions that are not among these.
+    fn functions_without_code(&self, compiled: &[&'static Function]) -> Vec<&'static Function> {
+        let modules = self.modules().filter(|module| !module.bytecode.is_image());
+        let all = modules.flat_map(|module| {
+            let numbers = 0..module.bytecode.function_count() as u32;
+            numbers.map(|number| module.function(FunctionId(number)))
+        });
+        let is_new = |function: &&'static Function| {
+            !compiled.iter().any(|other| std::ptr::eq(*other, *function))
+        };
+        all.filter(is_new).collect()
     }
 
     /// Runs long work that does not touch the machine; collections and other workers do not wait for it.

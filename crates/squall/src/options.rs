@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use squall_heap::{HeapOptions, Stress};
-pub use squall_jit::CodeMap;
+pub use squall_jit::observers::Observers;
 use squall_runtime::model::permissions::Permissions;
 use squall_runtime::state::sandbox::Budgets;
 use squall_runtime::state::tracing::Tracing;
@@ -42,8 +42,10 @@ pub struct Options {
     pub jit_eager: bool,
     /// The seed of the chaos in machine code, to find mistakes of the compiler.
     pub jit_chaos: Option<u64>,
-    /// What gets the names of all machine code, for profilers.
-    pub jit_map: Option<CodeMap>,
+    /// What learns of all machine code: profilers and debuggers.
+    pub jit_observers: Observers,
+    /// Whether optimised code keeps what the compiler saw of it, for [`Machine::listing`](crate::Machine::listing).
+    pub jit_views: bool,
     /// The C libraries that are part of the process, for programs that may call C.
     pub linked_libraries: Vec<LinkedLibrary>,
 }
@@ -80,7 +82,8 @@ impl Default for Options {
             jit: Jit::default(),
             jit_eager: false,
             jit_chaos: None,
-            jit_map: None,
+            jit_observers: Observers::default(),
+            jit_views: false,
             linked_libraries: Vec::new(),
         }
     }

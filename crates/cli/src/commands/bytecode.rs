@@ -10,6 +10,7 @@ use squall_bytecode::format;
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::{self, Trust, VerifyError};
 
+use super::native;
 use crate::arguments::{Asm, Disasm, Verify};
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
@@ -36,7 +37,14 @@ fn beside(path: &str, kind: FileKind) -> PathBuf {
 }
 
 pub fn disassemble(arguments: &Disasm) -> Result<Exit, Exit> {
-    let module = load(&files::read(&arguments.file, &FileKind::ALL)?)?.into_module();
+    if arguments.native.is_some() {
+        return native::disassemble(arguments);
+    }
+    let [file] = arguments.program.as_slice() else {
+        complain("`disasm` shows one file; only with `--native`, a program has arguments");
+        return Err(Exit::Usage);
+    };
+    let module = load(&files::read(file, &FileKind::ALL)?)?.into_module();
     print(&disassemble_module(&module));
     Ok(Exit::Success)
 }

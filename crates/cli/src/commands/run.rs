@@ -38,6 +38,9 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     if arguments.report.contains(&Report::Transactions) {
         print_error(&machine.describe_transactions());
     }
+    if arguments.report.contains(&Report::Jit) {
+        print_error(&machine.describe_compilation());
+    }
     Ok(Exit::Program(code))
 }
 
@@ -62,7 +65,7 @@ fn show_warnings(input: &Input) {
 }
 
 /// Complains if a module is no program, and names the right command for it.
-fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
+pub fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
     let invalid = |text: String| {
         complain(&text);
         Err(Exit::Invalid)

@@ -47,7 +47,7 @@ impl Body<'_, '_> {
         (!is_plain).then_some(Why::Shape(function))
     }
 
-    /// Notes why the current instruction's call is not part of the unit.
+    /// Notes what became of the current instruction's call.
     pub fn remark(&mut self, why: Why) {
         let origin = self.origin();
         self.builder.unit.remarks.push(Remark { origin, why });
@@ -55,6 +55,7 @@ impl Body<'_, '_> {
 
     /// Builds a function's code in place of a call of it.
     pub fn inline(&mut self, function: FunctionRef, message: &Message) -> Option<Value> {
+        self.remark(Why::Inlined(function));
         let parent = self.state_in();
         let offset = self.place(message.window).0;
         let activation = self.builder.add_activation(function, offset);

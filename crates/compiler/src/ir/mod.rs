@@ -67,7 +67,7 @@ pub struct Unit {
     pub values: Vec<ValueData>,
     /// The states.
     pub states: Vec<State>,
-    /// The calls that are none of the unit's own code.
+    /// The calls that are inlined, and those that are none of the unit's own code.
     pub remarks: Vec<Remark>,
     /// The instruction of bytecode that instructions are made for now.
     pub origin: Option<Origin>,
@@ -82,18 +82,20 @@ pub struct Origin {
     pub pc: u32,
 }
 
-/// Why a call or a message is not part of the unit.
+/// What became of a call or a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remark {
     /// The call or the message.
     pub origin: Origin,
-    /// Why.
+    /// Whether it is part of the unit, and why not.
     pub why: Why,
 }
 
-/// Why a call or a message is not part of the unit.
+/// Whether a call or a message is part of the unit, and why not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
+    /// It is: this function is inlined.
+    Inlined(FunctionRef),
     /// A message whose receivers have too many layouts.
     Megamorphic,
     /// A message at a site that has misled units.

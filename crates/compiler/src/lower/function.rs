@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{F64, I8, I64};
 use cranelift_codegen::ir::{
-    self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature,
+    self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc,
 };
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -48,6 +48,14 @@ struct Record {
     origin: Option<Origin>,
 }
 
+/// What lowering leaves beside the code.
+pub(super) struct Lowered {
+    /// The exits that the code refers to.
+    pub exits: Vec<Exit>,
+    /// The instructions of bytecode by the numbers that Cranelift's instructions have as their sources.
+    pub origins: Vec<Origin>,
+}
+
 /// A unit being lowered.
 pub(super) struct Lowering<'u, 'b> {
     pub unit: &'u Unit,
@@ -76,6 +84,7 @@ pub(super) struct Lowering<'u, 'b> {
     /// The blocks that leave by the records.
     ways_out: HashMap<Record, ir::Block>,
     signatures: HashMap<(CallConv, usize), SigRef>,
+    origins: Vec<Origin>,
 }
 
 impl<'u, 'b> Lowering<'u, 'b> {
@@ -110,11 +119,12 @@ impl<'u, 'b> Lowering<'u, 'b> {
             records: Vec::new(),
             ways_out: HashMap::new(),
             signatures: HashMap::new(),
+            origins: Vec::new(),
         }
     }
 
     /// Lowers all blocks, then the exits.
-    pub fn run(mut self, target: TargetFrontendConfig, start: Start) -> Vec<Exit> {
+    pub fn run(mut self, target: TargetFrontendConfig, start: Start) -> Lowered {
         let order = self.unit.reverse_post_order();
         self.depths = depths(self.unit, &order);
         self.tests = tests_for_branches(self.unit, &order);
@@ -132,7 +142,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
         self.b.seal_all_blocks();
         let exits = self.records.iter().map(|record| self.describe(record, start)).collect();
         self.b.finalize(target);
-        exits
+        Lowered { exits, origins: self.origins }
     }
 
     /// Makes Cranelift's blocks, and a variable for each value that is loaded again. Answers whether there are calls.
@@ -220,9 +230,23 @@ impl<'u, 'b> Lowering<'u, 'b> {
             self.define(parameter, value);
         }
         for &inst in &data.instructions {
+            self.note_origin(self.unit.inst(inst).origin);
             self.instruction(inst);
         }
         self.end(block);
+    }
+
+    /// The code that follows is for this instruction of bytecode.
+    fn note_origin(&mut self, origin: Option<Origin>) {
+        let source = match origin {
+            Some(origin) if self.origins.last() == Some(&origin) => self.origins.len() - 1,
+            Some(origin) => {
+                self.origins.push(origin);
+                self.origins.len() - 1
+            }
+            None => return self.b.set_srcloc(SourceLoc::default()),
+        };
+        self.b.set_srcloc(SourceLoc::new(source as u32));
     }
 
     fn instruction(&mut self, inst: Inst) {
@@ -377,6 +401,7 @@ impl Lowering<'_, '_> {
         let path = record.path.and_then(|path| self.paths[path]);
         if let (Some(&way_out), Some(path)) = (self.ways_out.get(&record), path) {
             self.b.switch_to_block(way_out);
+            self.note_origin(record.origin);
             let address = self.record(number);
             self.b.ins().jump(path, &[BlockArg::Value(address)]);
         }
@@ -392,6 +417,7 @@ impl Lowering<'_, '_> {
     /// Stores what the exit's state lacks in the frame, and leaves.
     fn exit_block(&mut self, path: usize, block: ir::Block) {
         self.b.switch_to_block(block);
+        self.note_origin(None);
         let record = self.b.block_params(block)[0];
         let stores = &self.residence.exits[path].stores;
         self.store(stores);

@@ -29,15 +29,16 @@ use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{CompiledCode as CompiledUnit, Final, MachSrcLoc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-use crate::code::{CompileError, CompiledCode, Exit, Request, Start};
+use crate::code::{CompileError, CompiledCode, Exit, Line, Request, Start};
 use crate::facts::Facts;
-use crate::ir::Unit;
 use crate::ir::entities::ActivationId;
+use crate::ir::{Origin, Unit};
 use crate::passes::residence::Residence;
 
-use function::Lowering;
+use function::{Lowered, Lowering};
 
 /// The code generator for this machine, and the memory that it uses again for each unit.
 pub struct Backend {
@@ -65,7 +66,7 @@ impl Backend {
         request: &Request,
     ) -> Result<CompiledCode, CompileError> {
         self.context.clear();
-        let exits = self.translate(unit, residence, facts, request.start);
+        let Lowered { exits, origins } = self.translate(unit, residence, facts, request.start);
         let compiled = self.context.compile(&*self.isa, &mut ControlPlane::default());
         let compiled = compiled.map_err(|error| CompileError::Backend(format!("{error:?}")))?;
         debug_assert!(compiled.buffer.relocs().is_empty(), "all addresses are immediates");
@@ -76,6 +77,7 @@ impl Backend {
             exits,
             inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
             remarks: unit.remarks.clone(),
+            lines: lines(compiled, &origins),
             assumptions: Vec::new(),
         })
     }
@@ -89,8 +91,10 @@ impl Backend {
         start: Start,
     ) -> (ir::Function, Vec<Exit>) {
         self.context.clear();
-        let exits = self.translate(unit, residence, facts, start);
-        (self.context.func.clone(), exits)
+        let lowered = self.translate(unit, residence, facts, start);
+        // The text form would have the numbers of sources.
+        self.context.func.srclocs.clear();
+        (self.context.func.clone(), lowered.exits)
     }
 
     fn translate(
@@ -99,13 +103,23 @@ impl Backend {
         residence: &Residence,
         facts: &dyn Facts,
         start: Start,
-    ) -> Vec<Exit> {
+    ) -> Lowered {
         let target = self.isa.frontend_config();
         self.context.func.signature = function::signature(isa::CallConv::Tail, 2);
         self.context.func.name = ir::UserFuncName::user(0, 0);
         let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
         Lowering::new(unit, residence, facts, builder).run(target, start)
     }
+}
+
+/// The places of machine code for which the instruction of bytecode is known. Cranelift has their numbers.
+fn lines(compiled: &CompiledUnit, origins: &[Origin]) -> Vec<Line> {
+    let sources = compiled.buffer.get_srclocs_sorted().iter();
+    let line = |source: &MachSrcLoc<Final>| {
+        let origin = *origins.get(source.loc.bits() as usize)?;
+        Some(Line { offset: source.start, origin })
+    };
+    sources.filter_map(line).collect()
 }
 
 /// The machine, as Cranelift names it.

@@ -49,6 +49,8 @@ pub struct Assembled {
     pub places: Box<[u32]>,
     /// For each code word the distance of the machine code to which the callee of its instruction returns, or 0.
     pub returns: Box<[u32]>,
+    /// From where on it has its native frame.
+    pub framed: u32,
 }
 
 /// The state of a compilation.
@@ -65,6 +67,7 @@ pub struct Emitter<'a> {
     places: Box<[u32]>,
     /// Where observations go; empty if nobody reads them.
     profile: Profile,
+    framed: u32,
 }
 
 /// Code that comes after all templates.
@@ -87,7 +90,9 @@ pub fn compile(request: Request, stubs: &Stubs, address: usize) -> Option<Assemb
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
     let later = Vec::new();
-    let mut emitter = Emitter { ops, function, accesses, stubs, labels, later, places, profile };
+    let framed = 0;
+    let mut emitter =
+        Emitter { ops, function, accesses, stubs, labels, later, places, profile, framed };
     emitter.prologue();
     let code = &function.bytecode().code;
     for instruction in instructions(code) {
@@ -101,10 +106,10 @@ pub fn compile(request: Request, stubs: &Stubs, address: usize) -> Option<Assemb
         }
     }
     let returns = emitter.returns();
-    let places = emitter.places;
+    let (places, framed) = (emitter.places, emitter.framed);
     let bytes = emitter.ops.finalize().ok();
     debug_assert!(bytes.is_some(), "a label of {} has no place", function.name());
-    bytes.map(|bytes| Assembled { bytes, places, returns })
+    bytes.map(|bytes| Assembled { bytes, places, returns, framed })
 }
 
 impl Emitter<'_> {
@@ -117,8 +122,9 @@ impl Emitter<'_> {
             ; cmp rax, [r15 + offset::LIMIT]
             ; ja extern self.stubs.slow_entry
             ; push rbx
-            ; mov rbx, rdi
         );
+        self.framed = self.ops.offset().0 as u32;
+        dynasm!(self.ops ; .arch x64 ; mov rbx, rdi);
         self.count(0, false);
     }
 

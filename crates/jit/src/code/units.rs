@@ -6,7 +6,7 @@
 //! complete before their code is reached, but for their counters, which any thread may change at any time.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_compiler::code::{Exit, Reason, Start};
@@ -19,7 +19,7 @@ use crate::code::Code;
 const MOST_UNITS: u32 = 10;
 
 /// An exit that is taken this often drops its unit.
-const EXIT_PATIENCE: u32 = 50;
+pub const EXIT_PATIENCE: u32 = 50;
 
 /// So many turns after the thread was asked to poll, the loop goes on in its unit.
 const TURNS_AFTER_POLL: u32 = 4;
@@ -49,6 +49,35 @@ pub struct Unit {
     pub guesses: bool,
     /// The functions whose feedback that is.
     pub functions: Vec<&'static Function>,
+    /// The bytes of its code.
+    pub size: usize,
+    /// The records of its exits.
+    pub exits: Vec<&'static ExitRecord>,
+    /// Which instruction each piece of its code is for.
+    pub lines: Vec<CodeLine>,
+    /// The unit as the compiler saw it, if it is to be shown.
+    pub views: Vec<View>,
+    /// Whether it was dropped.
+    pub is_dropped: AtomicBool,
+}
+
+/// The code from a place in a unit on is for an instruction.
+#[derive(Clone, Copy)]
+pub struct CodeLine {
+    /// The distance from the unit's entry, in bytes.
+    pub offset: u32,
+    /// The function of the instruction.
+    pub function: &'static Function,
+    /// Its place there.
+    pub pc: u32,
+}
+
+/// The text form of a unit after a pass.
+pub struct View {
+    /// The name of the pass.
+    pub pass: &'static str,
+    /// The text.
+    pub text: String,
 }
 
 impl Units {
@@ -88,7 +117,7 @@ impl Units {
 #[derive(Default)]
 #[repr(C)]
 pub struct ExitRecord {
-    /// How often the exit may still be taken before the unit is dropped.
+    /// How often the exit may still be taken before Rust looks at it: the unit is dropped then.
     patience: AtomicU32,
     /// What the thread's countdown to the next sample is set to; 0 leaves it alone.
     countdown: AtomicU32,
@@ -99,6 +128,8 @@ pub struct ExitRecord {
     /// For each activation around, the outermost first, how it goes on.
     levels: AtomicPtr<Level>,
     destination: OnceLock<Destination>,
+    /// All patience that the exit ever had.
+    granted: AtomicU32,
 }
 
 /// An activation with another one inside.
@@ -158,27 +189,39 @@ impl ExitRecord {
         self.destination.get()
     }
 
-    /// Whether the exit was taken too often.
+    /// Whether the patience is at its end.
     pub fn is_exhausted(&self) -> bool {
         // The stub counts beyond 0 if the exit is taken again.
+        self.patience.load(Ordering::Relaxed).cast_signed() <= 0
+    }
+
+    /// Whether this is the first exit, which is to be reported: then the first patience was for it alone.
+    pub fn is_first(&self) -> bool {
+        self.granted.load(Ordering::Relaxed) < EXIT_PATIENCE
+    }
+
+    /// Gives more patience.
+    pub fn grant(&self, count: u32) {
+        self.granted.fetch_add(count, Ordering::Relaxed);
+        self.patience.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// How often the exit was taken. If several threads took it at once, counts may be lost.
+    pub fn taken(&self) -> u32 {
         let patience = self.patience.load(Ordering::Relaxed);
-        patience == 0 || patience > EXIT_PATIENCE
+        self.granted.load(Ordering::Relaxed).wrapping_sub(patience)
     }
 
-    /// The exit does not count any more.
-    pub fn wait_for_ever(&self) {
-        self.patience.store(EXIT_PATIENCE, Ordering::Relaxed);
-    }
-
-    /// Completes the record. `returns` are the places in base code to which the inlined activations return, the
+    /// Completes the record, with this patience at first. `returns` are the places in base code to which the inlined activations return, the
     /// outermost first, with the distances to the inner frames in words; `None` if some function has no base code.
     pub fn complete(
         &self,
         exit: &Exit,
         destination: Destination,
+        patience: u32,
         returns: Option<Vec<(usize, u32)>>,
     ) {
-        self.patience.store(EXIT_PATIENCE, Ordering::Relaxed);
+        self.grant(patience);
         if exit.reason.is_passing() {
             self.countdown.store(TURNS_AFTER_POLL, Ordering::Relaxed);
         }
@@ -209,7 +252,25 @@ mod tests {
             relied_on: 0,
             guesses: false,
             functions: Vec::new(),
+            size: 0,
+            exits: Vec::new(),
+            lines: Vec::new(),
+            views: Vec::new(),
+            is_dropped: AtomicBool::new(false),
         }))
+    }
+
+    #[test]
+    fn exits_are_counted_beyond_their_patience() {
+        let record = ExitRecord::default();
+        record.grant(1);
+        record.patience.fetch_sub(1, Ordering::Relaxed);
+        assert!(record.is_exhausted() && record.is_first());
+        record.grant(EXIT_PATIENCE - 1);
+        assert!(!record.is_exhausted() && !record.is_first());
+        record.patience.fetch_sub(EXIT_PATIENCE + 2, Ordering::Relaxed);
+        assert!(record.is_exhausted());
+        assert_eq!(record.taken(), EXIT_PATIENCE + 3);
     }
 
     #[test]

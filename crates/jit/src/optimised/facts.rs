@@ -22,6 +22,7 @@ use squall_runtime::tiers::known::{self, KnownClass};
 use squall_runtime::tiers::lookup::{self, CacheEntry};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
 use squall_runtime::tiers::thread::Vm;
+use squall_runtime::tiers::tracing;
 use squall_runtime::tiers::values;
 
 use crate::assembler::offset;
@@ -75,6 +76,23 @@ impl<'a> RuntimeFacts<'a> {
             exits.push(Box::leak(Box::default()));
         }
         exits[number]
+    }
+
+    /// Whether exits are reported.
+    pub fn reports(&self) -> bool {
+        tracing::reports_compilations(self.vm)
+    }
+
+    /// The functions by their numbers, and the names of the primitives by theirs.
+    pub fn numbered(&self) -> (Vec<&'static Function>, Vec<&'static str>) {
+        let tables = self.tables.borrow();
+        let primitives = tables.primitives.iter().map(|primitive| primitive.name).collect();
+        (tables.functions.clone(), primitives)
+    }
+
+    /// The name of the class whose instances have this layout.
+    pub fn class_of(&self, layout: u32) -> Option<String> {
+        classes::name_of_layout(self.vm, LayoutId::from_bits(layout))
     }
 
     fn seen(&self, entry: &CacheEntry) -> Seen {

@@ -18,14 +18,15 @@
 //!    observed since.
 
 mod facts;
+mod shown;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};
-use squall_compiler::code::{self, CompiledCode, Exit, Outer, Reason, Request, Start};
+use squall_compiler::code::{self, CompiledCode, Exit, Line, Outer, Reason, Request, Start};
 use squall_compiler::facts::Facts;
 use squall_compiler::ir::types::Type;
 use squall_compiler::ir::{Remark, Why};
@@ -38,9 +39,10 @@ use squall_runtime::tiers::tracing;
 
 use crate::absence::AbsentObject;
 use crate::chaos;
-use crate::code::units::{Destination, ExitRecord, Unit};
+use crate::code::units::{CodeLine, Destination, EXIT_PATIENCE, ExitRecord, Unit, View};
 use crate::code::{Code, suffix};
 use crate::memory::CodeMemory;
+use crate::observers::Frame;
 use crate::stubs::Stubs;
 use facts::RuntimeFacts;
 
@@ -82,10 +84,12 @@ pub struct Optimiser {
 
 /// A unit that is to be made.
 pub struct Order {
-    vm: &'static Vm,
+    /// The machine.
+    pub vm: &'static Vm,
     /// The code of the function.
     pub code: &'static Code,
-    start: Start,
+    /// Where the unit is to start.
+    pub start: Start,
     likely: Vec<(Register, Type)>,
 }
 
@@ -105,41 +109,66 @@ impl Order {
 /// Gives a function its base code, if it can have some.
 pub type BaseCode<'a> = &'a dyn Fn(&'static Function) -> Option<&'static Code>;
 
+/// What the installation of a unit needs.
+pub struct Install<'a> {
+    /// The shared code.
+    pub stubs: &'a Stubs,
+    /// Where the code goes.
+    pub memory: &'a CodeMemory,
+    /// The base code that exits lead to.
+    pub base: BaseCode<'a>,
+    /// Whether the unit keeps what the compiler saw of it.
+    pub keeps_views: bool,
+    /// Whether there was a unit for the same place before.
+    pub is_again: bool,
+}
+
 /// Compiles a unit of a function, and installs it; `None` if it cannot be compiled.
 pub fn optimise(
     optimiser: &mut Optimiser,
     order: Order,
-    (stubs, memory, base): (&Stubs, &CodeMemory, BaseCode<'_>),
+    to: &Install<'_>,
 ) -> Option<&'static Unit> {
     let Order { vm, code, start, likely } = order;
-    let facts = RuntimeFacts::new(vm, stubs, code.accesses);
+    let facts = RuntimeFacts::new(vm, to.stubs, code.accesses);
     let function = facts.function_ref(code.function);
     let request = Request { start, likely, ..Request::function(function) };
     let begun = Instant::now();
-    let compiled = squall_compiler::compile(&mut optimiser.backend, &facts, &request);
-    let what = || place_of(code.function, start);
+    let mut views = Vec::new();
+    let mut watch = |pass, unit: &squall_compiler::ir::Unit| {
+        if to.keeps_views {
+            views.push(View { pass, text: shown::text(&facts, unit) });
+        }
+    };
+    let compiled = squall_compiler::compile(&mut optimiser.backend, &facts, &request, &mut watch);
+    let what = || format!("{}{}", place_of(code.function, start), suffix(code.accesses));
     match compiled {
         Ok(compiled) => {
             let time = begun.elapsed().as_micros();
-            tracing::optimised(vm, || {
+            tracing::compiled(vm, || {
                 let (size, inlined) = (compiled.bytes.len(), compiled.inlined.len());
+                let again = if to.is_again { " again" } else { "" };
                 let remarks = compiled.remarks.iter().map(|remark| described(&facts, remark));
                 let remarks: String = remarks.collect();
-                format!("optimised {}, {size} bytes, {inlined} inlined, {time} us{remarks}", what())
+                let what = what();
+                format!(
+                    "optimised {what}{again}, {size} bytes, {inlined} inlined, {time} us{remarks}"
+                )
             });
-            install(&facts, code, compiled, memory, base)
+            install(&facts, code, compiled, views, to)
         }
         Err(error) => {
-            tracing::optimised(vm, || format!("{} {error}", what()));
+            tracing::compiled(vm, || format!("{} {error}", what()));
             None
         }
     }
 }
 
-/// A line about a call that is not part of a unit.
+/// A line about a call: it is part of the unit, or why not.
 fn described(facts: &RuntimeFacts<'_>, remark: &Remark) -> String {
     let caller = facts.of(remark.origin.function);
     let what = match remark.why {
+        Why::Inlined(callee) => format!("inlines {}", facts.of(callee).name()),
         Why::Megamorphic => "sends: its receivers have too many classes".into(),
         Why::Distrusted => "sends: other receivers or arguments than observed came often".into(),
         Why::Action => "sends: what its message does is not compiled".into(),
@@ -157,7 +186,7 @@ fn described(facts: &RuntimeFacts<'_>, remark: &Remark) -> String {
 }
 
 /// A function, and the line where a unit of it starts.
-fn place_of(function: &Function, start: Start) -> String {
+pub fn place_of(function: &Function, start: Start) -> String {
     let pc = match start {
         Start::Function => 0,
         Start::Loop(pc) => pc,
@@ -165,7 +194,8 @@ fn place_of(function: &Function, start: Start) -> String {
     format!("{} ({})", function.name(), line_of(function, pc))
 }
 
-fn line_of(function: &Function, pc: u32) -> String {
+/// The place of an instruction in the source text.
+pub fn line_of(function: &Function, pc: u32) -> String {
     let (path, line, column) = function.position(pc as usize);
     format!("{path}:{line}:{column}")
 }
@@ -193,25 +223,41 @@ fn install(
     facts: &RuntimeFacts<'_>,
     code: &'static Code,
     compiled: CompiledCode,
-    memory: &CodeMemory,
-    base: BaseCode<'_>,
+    views: Vec<View>,
+    to: &Install<'_>,
 ) -> Option<&'static Unit> {
     let mut functions: Vec<&'static Function> =
         compiled.inlined.iter().map(|function| facts.of(*function)).collect();
     functions.push(code.function);
     // Exits lead to base code.
-    functions.iter().for_each(|function| _ = base(function));
+    functions.iter().for_each(|function| _ = (to.base)(function));
     let relied_on = facts::observed(&functions, code.accesses);
-    let CompiledCode { bytes, request, exits, .. } = compiled;
-    let guesses = !request.likely.is_empty();
+    let CompiledCode { bytes, request, exits, lines, .. } = compiled;
     let size = bytes.len();
-    let entry = memory.publish(|_| Some(bytes))?;
-    let what = || place_of(code.function, request.start);
-    memory.name(entry, size, || format!("{} optimised{}", what(), suffix(code.accesses)));
-    let unit: &'static Unit =
-        Box::leak(Box::new(Unit { start: request.start, entry, relied_on, functions, guesses }));
-    for (number, exit) in exits.iter().enumerate() {
-        complete(facts, facts.exit(number), exit, code, unit);
+    let entry = to.memory.publish(|_| Some(bytes))?;
+    let line = |Line { offset, origin }: Line| CodeLine {
+        offset,
+        function: facts.of(origin.function),
+        pc: origin.pc,
+    };
+    let unit: &'static Unit = Box::leak(Box::new(Unit {
+        start: request.start,
+        entry,
+        relied_on,
+        guesses: !request.likely.is_empty(),
+        functions,
+        size,
+        exits: (0..exits.len()).map(|number| facts.exit(number)).collect(),
+        lines: lines.into_iter().map(line).collect(),
+        views,
+        is_dropped: AtomicBool::new(false),
+    }));
+    to.memory.announce(entry, size, Frame::Unit, || {
+        let what = place_of(code.function, request.start);
+        (format!("{what} optimised{}", suffix(code.accesses)), unit.lines.clone())
+    });
+    for (record, exit) in unit.exits.iter().zip(&exits) {
+        complete(facts, record, exit, code, unit);
     }
     code.units.add(unit);
     if unit.start == Start::Function {
@@ -246,7 +292,9 @@ fn complete(
         code,
         unit,
     };
-    record.complete(exit, destination, returns.filter(|_| !chaos::strikes()));
+    // The first exit is reported.
+    let patience = if facts.reports() { 1 } else { EXIT_PATIENCE };
+    record.complete(exit, destination, patience, returns.filter(|_| !chaos::strikes()));
 }
 
 /// Whether more has been observed since a unit was made.
@@ -254,12 +302,21 @@ pub fn is_outdated(code: &Code, unit: &Unit) -> bool {
     facts::observed(&unit.functions, code.accesses) != unit.relied_on
 }
 
+/// Reports that an exit was taken for the first time.
+pub fn report_exit(vm: &Vm, destination: &Destination) {
+    tracing::compiled(vm, || {
+        let (function, pc) = destination.cause;
+        let unit = place_of(destination.code.function, destination.unit.start);
+        format!("left {unit} at {}: {}", line_of(function, pc), destination.reason)
+    });
+}
+
 /// An exit was taken so often that the unit does not pay: drops it, and distrusts what it relied on there, unless more
 /// has been observed since.
 pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy: Policy) {
     let (unit, code) = (destination.unit, destination.code);
     if destination.reason.is_passing() {
-        return record.wait_for_ever();
+        return record.grant(EXIT_PATIENCE);
     }
     // What was likely at the start says nothing about sites; it is not used again.
     let is_misled = destination.reason != Reason::Slot && !unit.guesses;
@@ -271,11 +328,14 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
     if !code.units.remove(unit) {
         return;
     }
-    tracing::optimised(vm, || {
+    unit.is_dropped.store(true, Ordering::Relaxed);
+    tracing::compiled(vm, || {
         let place = line_of(function, pc);
         let effect = if is_distrusted { ", which is distrusted" } else { "" };
-        let unit = place_of(code.function, unit.start);
-        format!("dropped {unit}, left at {place}{effect}: {}", destination.reason)
+        let what = place_of(code.function, unit.start);
+        let end = if code.units.is_full() { "; it is not optimised any more" } else { "" };
+        let reason = destination.reason;
+        format!("dropped {what}, left {EXIT_PATIENCE} times at {place}{effect}: {reason}{end}")
     });
     if unit.start == Start::Function {
         code.native().set_entry(code.entry as *const ());

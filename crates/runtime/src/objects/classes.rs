@@ -62,6 +62,17 @@ pub fn behavior(
     vm.behaviors.of_parts(definition, superclass, mixins, class)
 }
 
+/// The name of the class whose instances have this layout; for objects that only the machine knows, what they are.
+pub fn name_of_layout(vm: &Vm, layout: LayoutId) -> Option<String> {
+    match layout {
+        known::CONTEXT => return Some("context".to_owned()),
+        known::HOME => return Some("home".to_owned()),
+        _ => {}
+    }
+    let behavior = vm.behavior_of_layout(layout).filter(|behavior| behavior.layout == layout)?;
+    Some(behavior.full_name())
+}
+
 /// The primary factory of a class object.
 pub fn factory(vm: &Vm, class: Word) -> Option<&'static Function> {
     let definition = behavior_of_class(vm, class)?.definition;

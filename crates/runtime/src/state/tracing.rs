@@ -27,8 +27,8 @@ pub struct Tracing {
     pub caches: bool,
     /// Every collection.
     pub collections: bool,
-    /// Every function that is optimised, and every piece of such code that is dropped.
-    pub optimisations: bool,
+    /// Everything that the compilers to machine code do, and every first exit from optimised code.
+    pub compilations: bool,
 }
 
 /// Messages from activations beyond this depth are indented as if they came from there.
@@ -99,7 +99,8 @@ fn place_of(site: &Site) -> String {
     }
 }
 
-fn description_of(action: Action) -> String {
+/// An action in words.
+pub fn description_of(action: Action) -> String {
     match action {
         Action::Method(function) => format!("method {}", function.name()),
         Action::LoadSlot(index) | Action::LoadConstantSlot(index) => format!("reads slot {index}"),
@@ -133,11 +134,16 @@ pub(crate) fn collected(vm: &Vm, collection: &CollectionReport) {
     report(vm, &text);
 }
 
-/// Reports what became of optimised code.
-pub fn optimised(vm: &Vm, text: impl FnOnce() -> String) {
-    if vm.options.tracing.optimisations {
+/// Reports what became of machine code.
+pub fn compiled(vm: &Vm, text: impl FnOnce() -> String) {
+    if vm.options.tracing.compilations {
         report(vm, &format!("jit: {}\n", text()));
     }
+}
+
+/// Whether what becomes of machine code is reported.
+pub fn reports_compilations(vm: &Vm) -> bool {
+    vm.options.tracing.compilations
 }
 
 fn report(vm: &Vm, text: &str) {
