@@ -5,6 +5,7 @@
 //! | `tests/language/<topic>/*.ns`, `examples/**/*.ns` | a program | see [`language`] |
 //! | `examples/apps/*/tests.ns` | the tests of an application | see [`language`] |
 //! | `tests/attacks/*.ns` | an attack | see [`attacks`] |
+//! | `tests/confinement/*.ns` | a program that the system confines | see [`confinement`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
@@ -35,6 +36,7 @@ mod bytecode;
 mod colours;
 mod command_line;
 mod compile;
+mod confinement;
 mod documents;
 mod foreign;
 mod hostile;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
     trials.extend(bytecode::trials());
     trials.extend(colours::trials());
     trials.extend(command_line::trials());
+    trials.extend(confinement::trials());
     trials.extend(documents::trials());
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
