@@ -23,6 +23,7 @@
 //! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `shortages` | what the system refuses: memory, disk, output, threads | exit codes and messages |
+//! | `succession` | a program that makes sandboxes, one after the other | that they are freed: see [`succession`] |
 //! | `tiers` | the programs of `tests/language` with everything compiled at once | see [`tiers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -52,6 +53,7 @@ mod process;
 mod sample;
 mod schedulers;
 mod shortages;
+mod succession;
 mod terminal;
 mod tiers;
 mod typed;
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
     trials.extend(sample::trials());
     trials.extend(schedulers::trials());
     trials.extend(shortages::trials());
+    trials.extend(succession::trials());
     trials.extend(terminal::trials());
     trials.extend(tiers::trials());
     trials.extend(typed::trials());
