@@ -164,7 +164,8 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
 /// name needs no index, which would stay for ever. *GC point.*
 fn tell_unknown(thread: &mut Thread, window: Window) -> Result<Symbol, Failure> {
     let text = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?.to_rust();
-    let arguments = |window: Window| array::of(window.get(2)).ok_or(Failure::argument(window.get(2)));
+    let arguments =
+        |window: Window| array::of(window.get(2)).ok_or(Failure::argument(window.get(2)));
     let count = arguments(window)?.length();
     if count != selector_arity(&text) {
         return Err(Failure::argument(window.get(2)));
