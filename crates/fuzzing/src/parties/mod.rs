@@ -10,11 +10,11 @@
 //! |---|---|
 //! | `guest` | the guest's program |
 //! | `host` | the host's program |
-//! | [`oracle`] | runs both, and judges |
+//!
+//! [`crate::oracle`] runs both, and judges.
 
 mod guest;
 mod host;
-pub mod oracle;
 
 use crate::choices::Choices;
 
@@ -39,7 +39,7 @@ pub fn generate(choices: &mut Choices<'_>) -> Parties {
 }
 
 /// The most ways in which a guest hands out objects.
-const MOST_WAYS: usize = 6;
+pub(crate) const MOST_WAYS: usize = 6;
 
 #[cfg(test)]
 mod tests {

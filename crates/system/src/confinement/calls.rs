@@ -20,7 +20,6 @@
 use std::collections::BTreeMap;
 use std::process;
 
-use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, apply_filter_all_threads,
@@ -57,7 +56,7 @@ fn newer() -> impl Iterator<Item = i64> {
     const FIRST: i64 = 463;
     /// The next numbers are used on some architectures.
     const LAST: i64 = 511;
-    std::iter::once(i64::from(libc::SYS_clone3)).chain(FIRST..=LAST)
+    std::iter::once(libc::SYS_clone3).chain(FIRST..=LAST)
 }
 
 fn allowed(confinement: &Confinement) -> Result<Calls, Problem> {
@@ -71,17 +70,17 @@ fn allowed(confinement: &Confinement) -> Result<Calls, Problem> {
         (confinement.writes_everything(), WITH_ALL_WRITING),
     ];
     let groups = groups.into_iter().filter(|(is_allowed, _)| *is_allowed);
-    let listed = groups.flat_map(|(_, calls)| calls.iter().map(|call| i64::from(*call)));
+    let listed = groups.flat_map(|(_, calls)| calls.iter().copied());
     let mut calls: Calls = listed.chain(newer()).map(|call| (call, Vec::new())).collect();
     for (call, alternatives) in conditional(confinement) {
         // A call that is allowed without a condition stays so.
-        if calls.contains_key(&i64::from(call)) {
+        if calls.contains_key(&call) {
             continue;
         }
         let rules = alternatives.into_iter().map(|conditions| rule(&conditions));
         let rules: Result<Vec<SeccompRule>, _> = rules.collect();
         let rules = rules.map_err(|error| Problem::Kernel(error.to_string()))?;
-        calls.insert(i64::from(call), rules);
+        calls.insert(call, rules);
     }
     Ok(calls)
 }
@@ -143,7 +142,7 @@ const SET_SIGNAL: u32 = 10;
 const SET_OWNER_EX: u32 = 15;
 
 /// The calls of which some uses are allowed: for each, alternatives, which are conditions that hold together.
-fn conditional(confinement: &Confinement) -> Vec<(c_long, Vec<Vec<Condition>>)> {
+fn conditional(confinement: &Confinement) -> Vec<(i64, Vec<Vec<Condition>>)> {
     let own = process::id();
     let thread = libc::CLONE_THREAD as u32;
     let fast_open = libc::MSG_FASTOPEN as u32;
@@ -217,7 +216,7 @@ fn sockets() -> Vec<Vec<Condition>> {
 }
 
 /// What every process may do.
-const ALWAYS: &[c_long] = &[
+const ALWAYS: &[i64] = &[
     // memory
     libc::SYS_mmap,
     libc::SYS_mprotect,
@@ -379,7 +378,7 @@ const ALWAYS: &[c_long] = &[
 
 /// Calls of the same kind that this architecture has from its beginnings.
 #[cfg(target_arch = "x86_64")]
-const OLD: &[c_long] = &[
+const OLD: &[i64] = &[
     libc::SYS_arch_prctl,
     libc::SYS_open,
     libc::SYS_creat,
@@ -411,16 +410,16 @@ const OLD: &[c_long] = &[
 ];
 
 #[cfg(target_arch = "aarch64")]
-const OLD: &[c_long] = &[libc::SYS_renameat];
+const OLD: &[i64] = &[libc::SYS_renameat];
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const OLD: &[c_long] = &[];
+const OLD: &[i64] = &[];
 
-const WITH_NETWORK: &[c_long] =
+const WITH_NETWORK: &[i64] =
     &[libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
 
 /// Landlock keeps signals of the process within it and its children. Its children signal themselves, too.
-const WITH_PROCESSES: &[c_long] = &[
+const WITH_PROCESSES: &[i64] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
     #[cfg(target_arch = "x86_64")]
@@ -442,10 +441,10 @@ const WITH_PROCESSES: &[c_long] = &[
 ];
 
 /// Of files that are open.
-const WITH_WRITING: &[c_long] = &[libc::SYS_fchmod];
+const WITH_WRITING: &[i64] = &[libc::SYS_fchmod];
 
 /// Of all files.
-const WITH_ALL_WRITING: &[c_long] = &[
+const WITH_ALL_WRITING: &[i64] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_fchmodat,

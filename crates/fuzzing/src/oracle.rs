@@ -3,7 +3,7 @@
 //!
 //! It is a finding if
 //!
-//! - the [canary](super::CANARY) is printed, or part of a text that the machine makes: code of the guest ran outside;
+//! - the [canary](CANARY) is printed, or part of a text that the machine makes: code of the guest ran outside;
 //! - the host's own state changes, or the host gets no answer from its own objects for long, or too late;
 //! - the guest uses more than its budgets, or its sandbox leaves strands behind;
 //! - the host has no memory left.
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use squall::FileKind;
 use squall::embedding::{Budgets, Error, Sandbox, Value, Vm};
 
-use super::{CANARY, Parties};
 use crate::machine::Machine;
+use crate::parties::{CANARY, MOST_WAYS, Parties};
 
 /// The budgets of a guest.
 const BUDGETS: Budgets = Budgets {
@@ -118,7 +118,7 @@ fn talk(vm: &Vm, sandbox: &Sandbox, host: &Value, guest: &str) -> Result<String,
         Err(error) => texts += &error.to_string(),
     }
     let nothing = [const { Value::Nil }; 5];
-    for number in 1..=super::MOST_WAYS {
+    for number in 1..=MOST_WAYS {
         let selector = format!("way{number}:with:with:with:with:");
         match vm.call(&guests, &selector, &nothing) {
             Ok(object) => texts += &looked_at(vm, &object),
