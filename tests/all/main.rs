@@ -5,6 +5,7 @@
 //! | `tests/language/<topic>/*.ns`, `examples/**/*.ns` | a program | see [`language`] |
 //! | `examples/apps/*/tests.ns` | the tests of an application | see [`language`] |
 //! | `tests/attacks/*.ns` | an attack | see [`attacks`] |
+//! | `tests/confinement/*.ns` | a program that the system confines | see [`confinement`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
@@ -22,6 +23,7 @@
 //! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `shortages` | what the system refuses: memory, disk, output, threads | exit codes and messages |
+//! | `succession` | a program that makes sandboxes, one after the other | that they are freed: see [`succession`] |
 //! | `tiers` | the programs of `tests/language` with everything compiled at once | see [`tiers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -35,6 +37,7 @@ mod bytecode;
 mod colours;
 mod command_line;
 mod compile;
+mod confinement;
 mod documents;
 mod foreign;
 mod hostile;
@@ -51,6 +54,7 @@ mod process;
 mod sample;
 mod schedulers;
 mod shortages;
+mod succession;
 mod terminal;
 mod tiers;
 mod typed;
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
     trials.extend(bytecode::trials());
     trials.extend(colours::trials());
     trials.extend(command_line::trials());
+    trials.extend(confinement::trials());
     trials.extend(documents::trials());
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
@@ -83,6 +88,7 @@ fn main() -> ExitCode {
     trials.extend(sample::trials());
     trials.extend(schedulers::trials());
     trials.extend(shortages::trials());
+    trials.extend(succession::trials());
     trials.extend(terminal::trials());
     trials.extend(tiers::trials());
     trials.extend(typed::trials());

@@ -92,6 +92,14 @@ const TARGETS: &[Target] = &[
         share: 2,
         has_machine: true,
     },
+    Target {
+        name: "parties",
+        seeds: &[],
+        dictionary: None,
+        longest: 4096,
+        share: 6,
+        has_machine: true,
+    },
     Target { name: "decode_verify", seeds: &["fuzz/seeds/modules"], share: 2, ..PLAIN },
     Target { name: "asm_roundtrip", seeds: &["fuzz/seeds/modules"], ..PLAIN },
     Target {

@@ -16,6 +16,7 @@ const FOLDERS: &[&str] = &[
     "benchmarks",
     "tests/language",
     "tests/attacks",
+    "tests/confinement",
     "tests/foreign",
     "tests/postgres",
 ];

@@ -8,6 +8,10 @@
 //! - if it *grows*: its peak memory in the last third of the time is more than a tenth above that in the second third.
 //!   In the first third, the heap finds its size. The limit of the heap is small, so that all generations are collected
 //!   every few seconds.
+//!
+//! With `--of=sandboxes` and `--of=threads`, another program makes things that end, one after the other: 400,000 sandboxes,
+//! or 500,000 native threads. It prints a line after each hundredth. The run fails if the process has more memory in the
+//! last tenth than in the second one.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -17,14 +21,18 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::{builds, memory_of, root};
 
 /// The program. It runs rounds of all loads.
 const PROGRAM: &str = "tests/language/soak/mixed_load.ns";
 
-/// The limit of its heap.
+/// The program that makes things which end. It prints a hundred lines.
+const SUCCESSION: &str = "tests/language/soak/one_after_another.ns";
+const SUCCESSION_LINES: usize = 100;
+
+/// The limit of the first one's heap.
 const HEAP: &str = "--max-heap=512M";
 
 /// The most time between two lines.
@@ -46,6 +54,14 @@ pub struct Arguments {
     #[arg(long, default_value_t = 10)]
     minutes: u32,
 
+    /// What is run: a mixed load for minutes, or things that end, one after the other
+    #[arg(long, value_name = "WHAT", default_value = "load")]
+    of: Subject,
+
+    /// How many sandboxes or threads there are, instead of the usual number
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+
     /// The command to test; by default, a release build
     #[arg(long, value_name = "FILE")]
     squall: Option<PathBuf>,
@@ -55,13 +71,37 @@ pub struct Arguments {
     options: Vec<String>,
 }
 
+/// What is run.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Subject {
+    /// A mixed load, for minutes
+    Load,
+    /// Sandboxes, one after the other
+    Sandboxes,
+    /// Native threads, one after the other
+    Threads,
+}
+
 /// Runs the program. Answers whether it passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
     let mut command = Command::new(&squall);
-    command.args(["run", HEAP]).args(&arguments.options).args([PROGRAM, "minutes"]);
-    command.arg(arguments.minutes.to_string()).current_dir(root());
-    let outcome = soak(&mut command, &squall);
+    command.arg("run").args(&arguments.options).current_dir(root());
+    let count = |usual: u64| arguments.count.unwrap_or(usual).to_string();
+    let outcome = match arguments.of {
+        Subject::Load => {
+            command.args([HEAP, PROGRAM, "minutes", &arguments.minutes.to_string()]);
+            soak(&mut command, &squall, judge)
+        }
+        Subject::Sandboxes => {
+            command.args([SUCCESSION, "sandboxes", &count(400_000)]);
+            soak(&mut command, &squall, judge_succession)
+        }
+        Subject::Threads => {
+            command.args([SUCCESSION, "threads", &count(500_000)]);
+            soak(&mut command, &squall, judge_succession)
+        }
+    };
     match &outcome {
         Ok(summary) => println!("passed: {summary}"),
         Err(problem) => println!("FAILED: {problem}"),
@@ -69,8 +109,11 @@ pub fn run(arguments: &Arguments) -> bool {
     outcome.is_ok()
 }
 
+/// Judges the memory of a process.
+type Judge = fn(&[Look]) -> Result<String, String>;
+
 /// Runs the command to its end. Answers a summary.
-fn soak(command: &mut Command, squall: &Path) -> Result<String, String> {
+fn soak(command: &mut Command, squall: &Path, judge: Judge) -> Result<String, String> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
     let lines = lines_of(child.stdout.take());
@@ -92,9 +135,10 @@ fn soak(command: &mut Command, squall: &Path) -> Result<String, String> {
 /// The program printed no line for a long time.
 struct Stall;
 
-/// A sample of the process's memory, with its time.
+/// A sample of the process's memory, with its time, and the number of lines before it.
 struct Look {
     time: Duration,
+    lines: usize,
     mebibytes: f64,
 }
 
@@ -103,21 +147,26 @@ fn watch(child: &Child, lines: &Receiver<String>) -> Result<Vec<Look>, Stall> {
     let begin = Instant::now();
     let mut heard = begin;
     let mut looks = Vec::new();
+    let mut count = 0;
     loop {
         match lines.recv_timeout(LOOK) {
             Ok(line) => {
                 heard = Instant::now();
+                count += 1;
+                looks.extend(look(child, begin, count));
                 let memory = looks.last().map_or(0.0, |look: &Look| look.mebibytes);
                 println!("{line}, resident {memory:.0} MiB");
             }
             Err(RecvTimeoutError::Timeout) if heard.elapsed() > PATIENCE => return Err(Stall),
-            Err(RecvTimeoutError::Timeout) => {
-                let time = begin.elapsed();
-                looks.extend(resident(child).map(|mebibytes| Look { time, mebibytes }));
-            }
+            Err(RecvTimeoutError::Timeout) => looks.extend(look(child, begin, count)),
             Err(RecvTimeoutError::Disconnected) => return Ok(looks),
         }
     }
+}
+
+fn look(child: &Child, begin: Instant, lines: usize) -> Option<Look> {
+    let time = begin.elapsed();
+    resident(child).map(|mebibytes| Look { time, lines, mebibytes })
 }
 
 /// The memory that the process occupies, in MiB; nothing if it has ended.
@@ -139,6 +188,21 @@ fn judge(looks: &[Look]) -> Result<String, String> {
     let summary =
         format!("at most {first:.0}, {second:.0}, {third:.0} MiB in the thirds of the time");
     if third > second * GROWTH { Err(format!("it grows: {summary}")) } else { Ok(summary) }
+}
+
+/// Compares the last tenth of the lines with the second one.
+fn judge_succession(looks: &[Look]) -> Result<String, String> {
+    let most_in = |tenth: usize| {
+        let first = tenth * SUCCESSION_LINES / 10;
+        let lines = first..=first + SUCCESSION_LINES / 10;
+        let looks = looks.iter().filter(|look| lines.contains(&look.lines));
+        looks.map(|look| look.mebibytes).reduce(f64::max)
+    };
+    let (Some(second), Some(last)) = (most_in(1), most_in(9)) else {
+        return Ok("it was too short to see memory".to_owned());
+    };
+    let summary = format!("at most {second:.0} MiB in the second tenth, {last:.0} MiB in the last");
+    if last > second * GROWTH { Err(format!("it grows: {summary}")) } else { Ok(summary) }
 }
 
 /// Asks the program to dump its strands to its standard error.
@@ -180,7 +244,7 @@ mod tests {
         let looks = mebibytes.iter().enumerate();
         let looks = looks.map(|(second, &mebibytes)| {
             let time = Duration::from_secs(second as u64);
-            Look { time, mebibytes }
+            Look { time, lines: second, mebibytes }
         });
         judge(&looks.collect::<Vec<_>>())
     }
@@ -193,8 +257,22 @@ mod tests {
         assert!(judged(&[]).is_ok());
     }
 
+    #[test]
+    fn the_last_tenth_is_like_the_second() {
+        let looks = |growth: f64| -> Vec<Look> {
+            let look = |lines| {
+                let mebibytes = if lines <= 10 { 20.0 } else { 100.0 + growth * lines as f64 };
+                Look { time: Duration::ZERO, lines, mebibytes }
+            };
+            (0..=100).map(look).collect()
+        };
+        assert!(judge_succession(&looks(0.0)).is_ok() && judge_succession(&looks(0.1)).is_ok());
+        assert!(judge_succession(&looks(1.0)).is_err());
+        assert!(judge_succession(&[]).is_ok());
+    }
+
     fn shell(script: &str) -> Result<String, String> {
-        soak(Command::new("sh").args(["-c", script]), Path::new("/no/such/file"))
+        soak(Command::new("sh").args(["-c", script]), Path::new("/no/such/file"), judge)
     }
 
     #[test]

@@ -349,6 +349,10 @@ pub struct MachineArguments {
     #[arg(short = 'A', long, help_heading = "Authority")]
     pub allow_all: bool,
 
+    /// Have the system refuse all that these options do not allow, too, even to C and to other processes
+    #[arg(long, help_heading = "Authority")]
+    pub confine: bool,
+
     /// The most memory the heap may take, such as 512M or 2G; by default, three quarters of what there is
     #[arg(long, value_name = "SIZE", value_parser = heap_size, env = "SQUALL_MAX_HEAP", hide_env_values = true, help_heading = "Machine")]
     pub max_heap: Option<usize>,
@@ -615,7 +619,8 @@ impl MachineArguments {
         observers
     }
 
-    fn permissions(&self) -> Permissions {
+    /// What they allow the program.
+    pub fn permissions(&self) -> Permissions {
         if self.allow_all {
             return Permissions::all();
         }

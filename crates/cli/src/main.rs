@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `arguments` | the command line, as clap reads it |
+//! | `confinement` | has the system refuse what the options do not allow |
 //! | `console` | standard output and error: buffering, colours, broken pipes |
 //! | `exit` | the exit codes |
 //! | `files` | reads files, and explains why a file cannot be read |
@@ -14,6 +15,7 @@
 
 mod arguments;
 mod commands;
+mod confinement;
 mod console;
 mod exit;
 mod files;
@@ -26,9 +28,14 @@ use exit::Exit;
 
 fn main() {
     report_bugs();
+    let arguments = Arguments::parse();
+    // There is no other thread yet.
+    if let Err(exit) = confinement::begin(&arguments.command) {
+        std::process::exit(exit.code());
+    }
     // Guest code may be bound to this thread.
     squall::lend_main_thread(|| {
-        let exit = commands::execute(Arguments::parse());
+        let exit = commands::execute(arguments);
         std::process::exit(exit.code());
     });
 }

@@ -18,6 +18,7 @@ use squall_bytecode::format;
 use squall_bytecode::module::{Function, Module, selector_arity};
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 
+use crate::parties::CANARY;
 use crate::programs::evaluate::Outcome;
 use crate::programs::text;
 
@@ -28,14 +29,27 @@ pub struct Machine {
     modules: AtomicUsize,
 }
 
-/// Files that modules import, by their paths.
+/// Files that modules import, by their paths; and the outputs that have the canary.
 #[derive(Clone, Default)]
-struct Files(Arc<Mutex<HashMap<String, Vec<u8>>>>);
+struct Files(Arc<Mutex<HashMap<String, Vec<u8>>>>, Arc<Mutex<String>>);
+
+impl Files {
+    /// Keeps a text if code of a guest must have made it.
+    fn hear(&self, text: &str) {
+        if text.contains(CANARY) {
+            self.1.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_str(text);
+        }
+    }
+}
 
 impl Surroundings for Files {
-    fn write_output(&self, _: &str) {}
+    fn write_output(&self, text: &str) {
+        self.hear(text);
+    }
 
-    fn write_error(&self, _: &str) {}
+    fn write_error(&self, text: &str) {
+        self.hear(text);
+    }
 
     fn flush(&self) {}
 
@@ -82,6 +96,20 @@ impl Machine {
             let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
             Machine::start(&words).expect("the machine starts")
         })
+    }
+
+    /// The machine itself.
+    pub(crate) fn vm(&self) -> &Vm {
+        &self.vm
+    }
+
+    /// The outputs with the canary since the last call.
+    pub(crate) fn take_heard(&self) -> String {
+        std::mem::take(&mut self.files.1.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    pub(crate) fn count_modules(&self, count: usize) {
+        self.modules.fetch_add(count, Ordering::Relaxed);
     }
 
     /// The number of modules that were loaded.
@@ -173,16 +201,17 @@ impl Machine {
         self.wait_for_end(&sandbox)
     }
 
-    /// Runs work in a sandbox, and ends the sandbox if the work takes long.
-    fn watch(
+    /// Runs work in a sandbox, and ends the sandbox if the work takes long. Answers the work's result.
+    pub(crate) fn watch<R: Send + 'static>(
         &self,
         sandbox: &Arc<Sandbox>,
-        run: impl FnOnce() + Send + 'static,
-    ) -> Result<(), String> {
+        run: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, String> {
         let (tell, told) = channel();
         let worker = thread::spawn(move || {
-            run();
+            let result = run();
             _ = tell.send(());
+            result
         });
         if told.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             let sandbox = sandbox.clone();
@@ -195,7 +224,7 @@ impl Machine {
     }
 
     /// Checks that no strand of a sandbox runs for long after the sandbox's end.
-    fn wait_for_end(&self, sandbox: &Sandbox) -> Result<(), String> {
+    pub(crate) fn wait_for_end(&self, sandbox: &Sandbox) -> Result<(), String> {
         let begin = Instant::now();
         loop {
             let usage = sandbox.usage().map_err(|error| format!("the machine is gone: {error}"))?;

@@ -1,9 +1,10 @@
 //! The fuzz targets that run code, with seeds in place of a fuzzer. A process has one machine, so this is one test.
 //!
 //! `SQUALL_FUZZ_TIMES=N` tries N times as much, with other seeds, and `SQUALL_FUZZ_FIRST=M` continues after the first M
-//! - 1 times; `SQUALL_FUZZ` has options for the machine.
+//! - 1 times; `SQUALL_FUZZ` has options for the machine. With `SQUALL_FUZZ_PARTIES`, only guests and hosts meet.
 
 use std::path::Path;
+use std::time::Duration;
 
 use squall_bytecode::assembler::assemble;
 use squall_bytecode::format;
@@ -12,12 +13,17 @@ use squall_bytecode::verifier::{Trust, verify};
 use squall_fuzzing::choices::Choices;
 use squall_fuzzing::machine::Machine;
 use squall_fuzzing::mutation::damage_module;
+use squall_fuzzing::parties;
 use squall_fuzzing::programs::evaluate::{Outcome, evaluate};
 use squall_fuzzing::programs::{generate, text};
 
-/// The number of damaged modules that run, and of programs.
+/// The number of damaged modules that run, of programs, and of pairs of a guest and a host.
 const DAMAGED: u64 = 150;
 const PROGRAMS: u64 = 60;
+const PARTIES: u64 = 40;
+
+/// How long a host may wait for itself. A test does not depend on time: this finds hosts that stand still for good.
+const STALL: Duration = Duration::from_secs(60);
 
 /// Folders with modules to be damaged.
 const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/seeds/texts"];
@@ -36,6 +42,10 @@ fn modules_run_in_one_machine() {
     }
     let modules = modules(&MODULES);
     for round in rounds {
+        meet(machine, round);
+        if std::env::var_os("SQUALL_FUZZ_PARTIES").is_some() {
+            continue;
+        }
         for seed in round * PROGRAMS..(round + 1) * PROGRAMS {
             agree(machine, seed);
         }
@@ -43,6 +53,25 @@ fn modules_run_in_one_machine() {
             attack(machine, &modules, seed);
         }
     }
+}
+
+/// Checks that no guest of a round does harm.
+fn meet(machine: &Machine, round: u64) {
+    assert!(guests_that_may_print_are_heard(machine, round), "round {round}");
+    for seed in round * PARTIES..(round + 1) * PARTIES {
+        let parties = parties::generate(&mut Choices::Seed(seed));
+        let met = machine.meet(&parties, STALL);
+        assert_eq!(met, Ok(()), "seed {seed}\n{}\n{}", parties.guest, parties.host);
+    }
+}
+
+/// Whether the judgement about a guest and a host can be a bad one.
+fn guests_that_may_print_are_heard(machine: &Machine, round: u64) -> bool {
+    let mut seeds = round * PARTIES..(round + 1) * PARTIES;
+    seeds.any(|seed| {
+        let parties = parties::generate(&mut Choices::Seed(seed));
+        machine.meet_granting(&parties, STALL, &["host:console"]).is_err()
+    })
 }
 
 fn modules(folders: &[&str]) -> Vec<Module> {

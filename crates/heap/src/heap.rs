@@ -10,7 +10,7 @@ use crate::safepoint::{Participant, Safepoints, Status};
 use crate::sizing::Sizing;
 use crate::statistics::{CollectionReport, HeapStatistics, Pauses};
 use crate::weak::{Finalizable, WeakObjects};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,28 @@ pub struct Heap {
     nursery_collections: AtomicU64,
     full_collections: AtomicU64,
     record: Mutex<Record>,
+    native_parts: NativeParts,
+    /// The records of mutators that have left, with their collector's parts, for other mutators.
+    spare: Mutex<Vec<RecordPointer>>,
+}
+
+/// The native parts of objects that only full collections find dead: of sandboxes. They take memory outside of the heap, of
+/// which the heap's size says nothing: a program that makes one after the other would have native memory for as many as
+/// fit into the heap. A sandbox goes one collection after its vats, so the parts of several periods are there at a time.
+struct NativeParts {
+    /// How many there are, those of dead objects included.
+    count: AtomicUsize,
+    /// Above how many everything is collected.
+    limit: AtomicUsize,
+}
+
+impl NativeParts {
+    /// So many more than there were after a full collection make the next one, at least.
+    const LEAST_GROWTH: usize = 8192;
+
+    /// One more for so many bytes of live objects: dead parts may take as much memory as live objects, so that a
+    /// large heap is not collected for a few parts.
+    const BYTES: usize = 1024;
 }
 
 /// Data that collections leave for the statistics.
@@ -72,6 +94,11 @@ impl Heap {
             nursery_collections: AtomicU64::new(0),
             full_collections: AtomicU64::new(0),
             record: Mutex::new(Record::new()),
+            spare: Mutex::default(),
+            native_parts: NativeParts {
+                count: AtomicUsize::new(0),
+                limit: AtomicUsize::new(NativeParts::LEAST_GROWTH),
+            },
         };
         HEAP.set(heap).map_err(|_| HeapError::AlreadyCreated)?;
         Ok(Heap::of_process())
@@ -113,6 +140,19 @@ impl Heap {
         self.weak.has_finalizable()
     }
 
+    /// An object has got a native part that is freed when a full collection has found the object dead. *No GC point.*
+    pub fn native_part_made(&self) {
+        self.native_parts.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A full collection is freeing so many native parts, which are all that it has found. *No GC point.*
+    pub fn native_parts_freed(&self, freed: usize) {
+        let (parts, live) = (&self.native_parts, self.record().live);
+        let left = parts.count.fetch_sub(freed, Ordering::Relaxed) - freed;
+        let growth = NativeParts::LEAST_GROWTH.max(live / NativeParts::BYTES);
+        parts.limit.store(left + growth, Ordering::Relaxed);
+    }
+
     /// The number of collections so far, of both kinds. It changes only while mutators stand still, so a comparison
     /// with an earlier value tells whether data derived from addresses is still valid.
     pub fn collections(&self) -> u64 {
@@ -122,6 +162,22 @@ impl Heap {
 
 /// The collector's side: its reports and its questions.
 impl Heap {
+    /// The record of a mutator that has left, if there is one. Its collector's part is retired.
+    pub(crate) fn take_spare(&self) -> Option<RecordPointer> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Keeps the record of a mutator that has left, with its collector's part. No other thread uses it.
+    pub(crate) fn keep_spare(&self, record: RecordPointer) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+    }
+
+    /// Whether so many native parts were made that the next collection should be a full one.
+    pub(crate) fn has_many_native_parts(&self) -> bool {
+        let NativeParts { count, limit } = &self.native_parts;
+        count.load(Ordering::Relaxed) > limit.load(Ordering::Relaxed)
+    }
+
     /// The heap, even while it is being created.
     pub(crate) fn of_process() -> &'static Heap {
         HEAP.get().expect("the heap is stored before the collector is created")

@@ -1,6 +1,7 @@
 //! The record of a mutator: the part that the collector reads while the mutator stands still.
 //!
-//! The record stays at one address while the mutator is attached. The mutator's own thread accesses it while the
+//! The record stays at one address while the mutator is attached. Afterwards, another mutator gets it with the collector's part,
+//! which knows that address; a record without such a part is freed. The mutator's own thread accesses it while the
 //! mutator runs, and the collector's threads while the mutator is away (see [`crate::safepoint`]); only the status is
 //! shared.
 
@@ -45,6 +46,18 @@ pub(crate) struct MutatorRecord {
     collector_part: AtomicPtr<CollectorPart>,
 }
 
+impl MutatorRecord {
+    fn new(context: usize, collector_part: *mut CollectorPart) -> MutatorRecord {
+        MutatorRecord {
+            status: Status::running(),
+            context,
+            roots: UnsafeCell::new(Vec::new()),
+            cradle_window: UnsafeCell::new(AllocationWindow::NOTHING),
+            collector_part: AtomicPtr::new(collector_part),
+        }
+    }
+}
+
 /// The address of a record, for as long as its mutator is attached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordPointer(NonNull<MutatorRecord>);
@@ -56,14 +69,20 @@ unsafe impl Sync for RecordPointer {}
 
 impl RecordPointer {
     pub(crate) fn new(context: usize) -> RecordPointer {
-        let record = MutatorRecord {
-            status: Status::running(),
-            context,
-            roots: UnsafeCell::new(Vec::new()),
-            cradle_window: UnsafeCell::new(AllocationWindow::NOTHING),
-            collector_part: AtomicPtr::new(ptr::null_mut()),
-        };
+        let record = MutatorRecord::new(context, ptr::null_mut());
         RecordPointer(NonNull::from(Box::leak(Box::new(record))))
+    }
+
+    /// The record of a mutator that has left, for another mutator: as if it were new, but with its collector's part.
+    ///
+    /// # Safety
+    ///
+    /// No other thread uses the record.
+    pub(crate) unsafe fn renew(self, context: usize) {
+        let collector_part = self.collector_part().map_or(ptr::null_mut(), NonNull::as_ptr);
+        // SAFETY: made by `Box::leak` in `new`; the caller ensures the rest.
+        let record = unsafe { &mut *self.0.as_ptr() };
+        *record = MutatorRecord::new(context, collector_part);
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`confinement`] | what the kernel leaves to the process |
 //! | [`places`] | paths that a program may use, and the operations on them |
 //! | [`resources`] | open resources, by numbers that are never used twice |
 //! | [`tcp`], [`udp`], [`names`] | listening, connecting, datagrams, addresses of hosts |
@@ -26,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod confinement;
 mod descriptor;
 pub mod errors;
 pub mod http;

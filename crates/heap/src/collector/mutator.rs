@@ -128,13 +128,14 @@ impl MutatorBinding {
         instance().handle_user_collection_request(thread(record), true, full);
     }
 
-    /// Gives the window and the buffers back. The binding must not be used afterwards.
-    pub(crate) fn destroy(mut self) {
-        // SAFETY: made by `Box::leak` in `make`; the mutator is leaving and no stop is under way, so no other thread
-        // has the pointer.
+    /// Gives the window and the buffers back. The mutator leaves; the next one with its record uses the binding. It is not
+    /// freed, because MMTk would free only a part of it.
+    pub(crate) fn retire(mut self) {
+        // SAFETY: as for `allocate`. The mutator is leaving and no stop is under way.
         unsafe {
             memory_manager::destroy_mutator(self.0.as_mut());
-            drop(Box::from_raw(self.0.as_ptr()));
+            // The next collection would not empty the window of a mutator that is not attached.
+            self.window().write(AllocationWindow::NOTHING);
         }
     }
 }

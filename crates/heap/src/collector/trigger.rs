@@ -1,7 +1,7 @@
 //! The trigger: MMTk asks it when to collect, and it answers by the sizing policy of [`crate::sizing`].
 
 use super::mutator::allocates_large;
-use super::{Binding, current_kind, heap, scanning, start_threads, worker};
+use super::{Binding, collect_fully_next, current_kind, heap, scanning, start_threads, worker};
 use mmtk::util::heap::{GCTriggerPolicy, SpaceStats};
 use mmtk::{MMTK, Plan};
 
@@ -20,11 +20,16 @@ impl GCTriggerPolicy<Binding> for Trigger {
         // Large objects are not in the nursery, whose smaller sizes MMTk does not know.
         let nursery = space.as_ref().filter(|_| !allocates_large());
         let nursery = nursery.map_or(0, |space| space.reserved_pages() * PAGE_BYTES);
-        let required =
-            plan.collection_required(space_full, space) || heap().sizing.is_nursery_full(nursery);
+        let has_parts = heap().has_many_native_parts();
+        let required = has_parts
+            || plan.collection_required(space_full, space)
+            || heap().sizing.is_nursery_full(nursery);
         if required {
             // The asking mutator requests the collection right after this answer.
             start_threads();
+            if has_parts {
+                collect_fully_next();
+            }
         }
         required
     }

@@ -58,7 +58,13 @@ impl Mutator {
     pub const WINDOW: usize = std::mem::offset_of!(Mutator, window);
 
     pub(crate) fn attach(heap: &'static Heap, context: usize) -> Mutator {
+        let spare = heap.take_spare();
         let record = heap.safepoints.join(|| {
+            if let Some(spare) = spare {
+                // SAFETY: its mutator has left, and nothing else has the pointer.
+                unsafe { spare.renew(context) };
+                return spare;
+            }
             let record = RecordPointer::new(context);
             if heap.cradle.is_closed() {
                 MutatorBinding::make(record);
@@ -130,11 +136,14 @@ impl Drop for Mutator {
         let (heap, record) = (self.heap, self.record);
         heap.safepoints.leave(record, || {
             if let Some(binding) = MutatorBinding::if_made(record) {
-                binding.destroy();
+                binding.retire();
             }
         });
-        // SAFETY: the mutator has left and is being dropped, so no other thread has the pointer.
-        unsafe { self.record.free() };
+        match MutatorBinding::if_made(record) {
+            Some(_) => heap.keep_spare(record),
+            // SAFETY: the mutator has left and is being dropped, so no other thread has the pointer.
+            None => unsafe { record.free() },
+        }
     }
 }
 

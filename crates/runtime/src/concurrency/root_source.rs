@@ -98,7 +98,8 @@ unsafe impl RootSource for Roots {
             self.vm.concurrency().stalls.lose(self.vm, lost);
             self.vm.vats.update(&self.vm.transactions, tracer);
             self.vm.native_threads.update(self.vm, tracer);
-            self.vm.sandboxes.update(tracer);
+            let sandboxes = self.vm.sandboxes.update(tracer);
+            self.vm.heap.native_parts_freed(sandboxes);
             self.vm.modules.symbols.update_loose(tracer);
         }
     }

@@ -63,6 +63,11 @@ impl HostGrant {
         self.host.is_none() && self.port.is_none()
     }
 
+    /// The port that it grants; any, if there is none.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
     fn covers(&self, host: &str, port: u16) -> bool {
         self.host.as_deref().is_none_or(|granted| granted == host)
             && self.port.is_none_or(|granted| granted == port)

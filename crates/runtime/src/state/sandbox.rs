@@ -325,9 +325,10 @@ impl Sandboxes {
         self.used().into_iter().filter(is_root).for_each(|sandbox| sandbox.0.object.visit(visit));
     }
 
-    /// Follows the objects that survive, and frees the sandboxes of the others.
-    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
+    /// Follows the objects that survive, and frees the sandboxes of the others; answers how many.
+    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> usize {
         let Table { used, free } = &mut *self.table.lock();
+        let before = used.len();
         used.retain(|sandbox| {
             let survives = sandbox.0.object.update(tracer);
             if !survives {
@@ -336,6 +337,7 @@ impl Sandboxes {
             }
             survives
         });
+        before - used.len()
     }
 
     /// Says which sandboxes are over.

@@ -109,6 +109,7 @@ fn make_in_program(
     let error = scope.get(error);
     drop(scope);
     let sandbox = vm.sandboxes.take();
+    vm.heap.native_part_made();
     let parent = thread.sandbox;
     sandbox.0.renew(name, budgets, grants, parent);
     if let Some(parent) = parent {

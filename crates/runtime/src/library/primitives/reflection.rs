@@ -4,6 +4,7 @@
 //! the module.
 
 use squall_bytecode::entities::{ClassId, StringId};
+use squall_bytecode::module::selector_arity;
 use squall_heap::Word;
 
 use super::answer;
@@ -17,7 +18,7 @@ use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
 use crate::objects::array;
 use crate::objects::rights::{self, Kind};
-use crate::objects::string::{Text, intern, make_string, symbol_object};
+use crate::objects::string::{Text, loose_symbol, make_string, symbol_object};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -118,7 +119,6 @@ fn names(
     array::make_of(thread, names.len(), |thread, index| symbol_object(thread, names[index]))
 }
 
-/// Sends the message with this name to an object, with the elements of an array as arguments.
 /// Whether an object's class has a public member of this name, or inherits one.
 fn understands(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let Some(selector) = Text::of(window.get(1)) else {
@@ -136,12 +136,16 @@ fn understands(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     Ok(Word::from_bool(!matches!(entry.action, Action::Missing)))
 }
 
+/// Sends the message with this name to an object, with the elements of an array as arguments.
 fn perform(thread: &mut Thread, window: Window) -> Outcome {
     let Some(selector) = Text::of(window.get(0)) else {
         return Failure::argument(window.get(0)).into();
     };
-    let selector = intern(thread, selector);
     let symbols = thread.vm.modules.symbols;
+    let Some(selector) = selector.known(symbols) else {
+        let told = tell_unknown(thread, window);
+        return told.map_or_else(Outcome::from, Outcome::Send);
+    };
     let arguments = array::of(window.get(2));
     match arguments.filter(|array| array.length() == symbols.arity(selector)) {
         Some(array) => {
@@ -154,4 +158,27 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
         }
         None => Failure::argument(window.get(2)).into(),
     }
+}
+
+/// Makes the message that tells the receiver of a name that it has no such message: no code has a member of this name. So the
+/// name needs no index, which would stay for ever. *GC point.*
+fn tell_unknown(thread: &mut Thread, window: Window) -> Result<Symbol, Failure> {
+    let text = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?.to_rust();
+    let arguments =
+        |window: Window| array::of(window.get(2)).ok_or(Failure::argument(window.get(2)));
+    let count = arguments(window)?.length();
+    if count != selector_arity(&text) {
+        return Err(Failure::argument(window.get(2)));
+    }
+    let copy = array::make_of(thread, count, |thread, index| {
+        access::element(thread, arguments(window)?, index)
+    })?;
+    // The message is a root.
+    thread.message.clear();
+    thread.message.push(copy);
+    let symbol = loose_symbol(thread, &text)?;
+    let copy = thread.message[0];
+    thread.message.clear();
+    thread.message.extend([window.get(1), symbol, copy]);
+    Ok(thread.vm.symbol("doesNotUnderstand:arguments:"))
 }

@@ -3,6 +3,7 @@
 use squall_heap::Word;
 
 use super::answer;
+use crate::concurrency::sandbox::grants;
 use crate::concurrency::transactions::transaction;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
@@ -30,14 +31,26 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("transactionInevitable", |_, _| Outcome::Return(Word::NIL)),
     Primitive::ordinary("transactionCounts", |thread, _| answer(counts(thread))),
-    Primitive::ordinary("transactionReport", |thread, _| {
-        let text = thread.vm.transactions.statistics.report(thread.vm);
-        answer(make_string(thread, &text))
-    }),
+    Primitive::ordinary("transactionReport", |thread, _| answer(report(thread))),
 ];
+
+/// The grant that the statistics need: they are about all of the program, others' transactions included.
+const SYSTEM: &str = "system";
+
+fn check(thread: &mut Thread) -> Result<(), Failure> {
+    grants::check(thread, SYSTEM, "the transactions of the program")
+}
+
+/// The report so far. *GC point.*
+fn report(thread: &mut Thread) -> Result<Word, Failure> {
+    check(thread)?;
+    let text = thread.vm.transactions.statistics.report(thread.vm);
+    make_string(thread, &text)
+}
 
 /// The counts so far: names and numbers in turn. *GC point.*
 fn counts(thread: &mut Thread) -> Result<Word, Failure> {
+    check(thread)?;
     let sums = thread.vm.transactions.statistics.sums();
     array::make_of(thread, 2 * NAMES.len(), |thread, index| match index % 2 {
         0 => make_string(thread, NAMES[index / 2]),

@@ -1,0 +1,179 @@
+//! Runs two parties in the machine of this process, and judges what happened. Fuzz targets and tests call
+//! [`Machine::meet`].
+//!
+//! It is a finding if
+//!
+//! - the [canary](CANARY) is printed, or part of a text that the machine makes: code of the guest ran outside;
+//! - the host's own state changes, or the host gets no answer from its own objects for long, or too late;
+//! - the guest uses more than its budgets, or its sandbox leaves strands behind;
+//! - the host has no memory left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use squall::FileKind;
+use squall::embedding::{Budgets, Error, Sandbox, Value, Vm};
+
+use crate::machine::Machine;
+use crate::parties::{CANARY, MOST_WAYS, Parties};
+
+/// The budgets of a guest.
+const BUDGETS: Budgets = Budgets {
+    fuel: Some(300_000),
+    heap: Some(6 << 20),
+    strands: Some(50),
+    messages: Some(3000),
+    time: None,
+};
+
+/// What a sandbox may have above its budget of memory at a measurement: a quarter is measured late, and the rest is one
+/// allocation.
+const SLACK: u64 = (6 << 20) / 4 + (2 << 20);
+
+impl Machine {
+    /// Has a guest and a host meet. The error is a mistake of the machine. `stall` is the longest time that the host may
+    /// have to wait for an answer of its own.
+    pub fn meet(&self, parties: &Parties, stall: Duration) -> Result<(), String> {
+        self.meet_granting(parties, stall, &[])
+    }
+
+    /// The same with a guest that has grants.
+    pub fn meet_granting(
+        &self,
+        parties: &Parties,
+        stall: Duration,
+        granted: &[&str],
+    ) -> Result<(), String> {
+        _ = self.take_heard();
+        let host = self.host(&parties.host)?;
+        let sandbox = self.vm().sandbox("guest", BUDGETS, granted).map_err(|e| e.to_string())?;
+        let sandbox = Arc::new(sandbox);
+        let ticker = Ticker::start(self.vm().clone(), host.clone());
+        let (vm, guarded, own) = (self.vm().clone(), sandbox.clone(), host.clone());
+        let guest = parties.guest.clone();
+        let run = move || talk(&vm, &guarded, &own, &guest);
+        let talked = self.watch(&sandbox, run);
+        let longest = ticker.stop();
+        let talked = talked??;
+        self.judge(&sandbox)?;
+        sandbox.terminate().map_err(|error| format!("the sandbox cannot be ended: {error}"))?;
+        self.wait_for_end(&sandbox)?;
+        let heard = self.take_heard();
+        if heard.contains(CANARY) || talked.contains(CANARY) {
+            return Err(format!("code of the guest ran in the host: {heard}{talked}"));
+        }
+        match longest {
+            longest if longest > stall => Err(format!("the host stood still for {longest:?}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The host's module, with all authority.
+    fn host(&self, text: &str) -> Result<Value, String> {
+        self.count_modules(2);
+        let class = self.vm().load("host", FileKind::Newspeak, text.as_bytes());
+        let class = class.map_err(|error| format!("the host does not load: {error}"))?;
+        let platform = self.vm().platform().clone();
+        let host = self.vm().call(&class, "usingPlatform:", &[platform]);
+        host.map_err(|error| format!("there is no host: {error}"))
+    }
+
+    /// Checks the consumption of a guest, at its last measurement.
+    fn judge(&self, sandbox: &Sandbox) -> Result<(), String> {
+        let usage = sandbox.usage().map_err(|error| format!("the machine is gone: {error}"))?;
+        let limits = [
+            (0, BUDGETS.fuel, 20_000),
+            (1, BUDGETS.heap, SLACK),
+            (2, BUDGETS.strands, 1),
+            (3, BUDGETS.messages, 1),
+        ];
+        for (index, budget, slack) in limits {
+            if budget.is_some_and(|budget| usage[index] > budget + slack) {
+                return Err(format!("the guest is past budget {index}: {usage:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Loads the guest, has the host meet it, and looks at some answers from Rust, too. Answers the texts that the machine
+/// made.
+fn talk(vm: &Vm, sandbox: &Sandbox, host: &Value, guest: &str) -> Result<String, String> {
+    let class = match sandbox.load("guest", FileKind::Newspeak, guest.as_bytes()) {
+        Ok(class) => class,
+        Err(Error::Compile(text)) => return Err(format!("the guest does not compile: {text}")),
+        Err(_) => return Ok(String::new()),
+    };
+    let Ok(guests) = vm.call(&class, "new", &[]) else { return Ok(String::new()) };
+    let mut texts = String::new();
+    let met = vm.call(host, "meet:", std::slice::from_ref(&guests));
+    let balance = met.and_then(|promise| vm.wait_for(&promise));
+    match balance {
+        Ok(Value::Integer(100)) => {}
+        Ok(other) => return Err(format!("the host's balance is {other:?}")),
+        Err(Error::OutOfMemory) => return Err("the host has no memory left".to_owned()),
+        // The guest did not answer; or its text is in the error.
+        Err(error) => texts += &error.to_string(),
+    }
+    let nothing = [const { Value::Nil }; 5];
+    for number in 1..=MOST_WAYS {
+        let selector = format!("way{number}:with:with:with:with:");
+        match vm.call(&guests, &selector, &nothing) {
+            Ok(object) => texts += &looked_at(vm, &object),
+            Err(Error::OutOfMemory) => return Err("the host has no memory left".to_owned()),
+            // The texts of a guest's exceptions are the machine's.
+            Err(error) => texts += &error.to_string(),
+        }
+    }
+    Ok(texts)
+}
+
+/// What an embedder may do with an object.
+fn looked_at(vm: &Vm, object: &Value) -> String {
+    let results = [
+        vm.describe(object).map(Value::Text),
+        vm.elements(object).map(Value::List),
+        vm.evaluate(object, &[]),
+        vm.call(object, "println", &[]),
+        vm.call(object, "=", &[Value::Integer(1)]),
+        vm.wait_for(object),
+    ];
+    let texts = results.into_iter().map(|result| match result {
+        // A far reference is asked in the sandbox: what it says is the guest's.
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    });
+    texts.collect()
+}
+
+/// A native thread that asks the host for an answer of its own, again and again, and keeps the longest wait.
+struct Ticker {
+    is_over: Arc<AtomicBool>,
+    thread: thread::JoinHandle<Duration>,
+}
+
+impl Ticker {
+    fn start(vm: Vm, host: Value) -> Ticker {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let thread = thread::spawn(move || {
+            let mut longest = Duration::ZERO;
+            while !over.load(Ordering::Relaxed) {
+                let begin = Instant::now();
+                _ = vm.call(&host, "tick", &[]);
+                longest = longest.max(begin.elapsed());
+                thread::sleep(Duration::from_millis(2));
+            }
+            longest
+        });
+        Ticker { is_over, thread }
+    }
+
+    /// The longest time that the host needed for an answer.
+    fn stop(self) -> Duration {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or(Duration::MAX)
+    }
+}
