@@ -12,6 +12,10 @@
 //!   +------ end -------------------------------------------------+
 //! ```
 //!
+//! A strand that runs goes on to its next poll, and may make another strand until then. So errands follow each other until
+//! one finds nothing that runs and no strand that the one before has not found. A strand in a long call of C does not end
+//! meanwhile, so their number is bounded.
+//!
 //! The work is not closed while an errand is on its way, so an errand ends no strand of later work.
 
 use std::collections::HashSet;
@@ -96,18 +100,33 @@ pub fn interrupt(vm: &'static Vm, work: &Arc<Interruptible>) {
         return;
     }
     let work = work.clone();
-    errands::leave(vm, move |thread| {
-        let older = work.0.lock().older.clone();
-        end_strands(thread, &older.strands);
-        vm.concurrency().timers.drop_messages_since(vm, &older.messages);
-        work.0.lock().stage = Stage::Done;
-        thread.vm.summon_embedder();
-    });
+    errands::leave(vm, move |thread| end_work(thread, work, HashSet::new(), MOST_ERRANDS));
 }
 
-/// Ends all strands but the older ones. *GC point.*
-fn end_strands(thread: &mut Thread, older: &HashSet<u64>) {
+/// An interruption takes at most this many errands.
+const MOST_ERRANDS: u32 = 1000;
+
+/// The errand: ends the strands of the work, of which the errands before have found some, and leaves another errand if there
+/// may be more. *GC point.*
+fn end_work(thread: &mut Thread, work: Arc<Interruptible>, mut found: HashSet<u64>, left: u32) {
     let vm = thread.vm;
+    let older = work.0.lock().older.clone();
+    let may_make_more = end_strands(thread, &older.strands, &mut found);
+    if may_make_more && left > 0 {
+        std::thread::yield_now();
+        return errands::leave(vm, move |thread| end_work(thread, work, found, left - 1));
+    }
+    vm.concurrency().timers.drop_messages_since(vm, &older.messages);
+    work.0.lock().stage = Stage::Done;
+    vm.summon_embedder();
+}
+
+/// Ends all strands but the older ones. Answers whether there may be more soon: whether one of them is not among those that
+/// were found before, or still runs elsewhere. *GC point.*
+fn end_strands(thread: &mut Thread, older: &HashSet<u64>, found: &mut HashSet<u64>) -> bool {
+    let vm = thread.vm;
+    let here = thread.running_strand();
+    let mut may_make_more = false;
     thread.message.clear();
     let Thread { mutator, message, .. } = thread;
     // While nothing runs, strands and their objects belong together; and the message is a root.
@@ -116,7 +135,11 @@ fn end_strands(thread: &mut Thread, older: &HashSet<u64>) {
             let strands = vm.strands.all().into_iter();
             let strands = strands.filter(|strand| !older.contains(&strand.identity()));
             let strands = strands.filter(|strand| !is_kept(*strand));
-            message.extend(strands.map(|strand| strand.object.get()));
+            message.extend(strands.map(|strand| {
+                let runs = strand.is_running() && Some(strand) != here;
+                may_make_more |= found.insert(strand.identity()) || runs;
+                strand.object.get()
+            }));
         });
     });
     for index in 0..thread.message.len() {
@@ -125,6 +148,7 @@ fn end_strands(thread: &mut Thread, older: &HashSet<u64>) {
         }
     }
     thread.message.clear();
+    may_make_more
 }
 
 /// Whether a strand has ended, and a worker keeps it for the next turn, which must not end with it.
