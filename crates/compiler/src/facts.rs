@@ -55,6 +55,9 @@ pub trait Facts {
     /// those are no class objects.
     fn is_instance(&self, layout: u32, class: u32) -> Option<bool>;
 
+    /// The layout of the direct instances of the class whose class object has this layout.
+    fn layout_of_instances(&self, class: u32) -> Option<u32>;
+
     /// What the objects of a layout have held in a slot so far: [`NIL_ALONE`](crate::words::NIL_ALONE), the bits of a
     /// layout, or [`ANYTHING`](crate::words::ANYTHING). It may widen at any time, but never narrows.
     fn slot_kind(&self, layout: u32, slot: u32) -> u32;

@@ -123,7 +123,7 @@ pub mod block {
 pub mod classes {
     pub use crate::objects::classes::{
         ENCLOSING, SUPERCLASS, array_layout, captures, enclosing, instance_layout, instantiate,
-        is_instance, make_class, name_of_layout,
+        is_instance, layout_of_instances, make_class, name_of_layout,
     };
 }
 

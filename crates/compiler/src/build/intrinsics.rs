@@ -291,7 +291,7 @@ impl Body<'_, '_> {
             "array:at:" => self.array_at(message),
             "array:at:put:" => self.array_at_put(message),
             "arraySize:" => self.array_size(message),
-            "is:instanceOf:" => self.is_instance(message),
+            "is:instanceOf:" => self.is_instance(primitive, message, facts),
             "numberSquareRoot:" => self.square_root(message),
             "stringLength:" => self.text_length(primitive, message),
             "string:equals:" => self.same_text(primitive, message),
@@ -383,17 +383,53 @@ impl Body<'_, '_> {
         Some(self.emit(Op::TagInteger, &[length]))
     }
 
-    /// Whether an object is an instance of a class, if the layouts of both tell.
-    fn is_instance(&mut self, message: &Message) -> Option<Value> {
+    /// Whether an object is an instance of a class, if the layouts of both tell, or that of the class.
+    fn is_instance(
+        &mut self,
+        primitive: PrimitiveRef,
+        message: &Message,
+        facts: &SiteFacts,
+    ) -> Option<Value> {
         let [object, class] = message.operands[..] else { return None };
-        let (object, class) = (self.kind(object), self.kind(class));
-        let &[class] = class.layouts()? else { return None };
-        let layouts = object.every_layout()?;
+        let known = self.kind(class);
+        let &[class] = known.layouts()? else { return None };
+        if let Some(word) = self.is_instance_of(object, class) {
+            return Some(self.word(word));
+        }
+        let layout = self.builder.facts.layout_of_instances(class)?;
+        let pays = !facts.distrusts && self.builder.facts.has_leaf(primitive);
+        if pays { self.has_layout_or_leaf(layout, primitive, message) } else { None }
+    }
+
+    /// The answer, if it is the same for all layouts that an object can have.
+    fn is_instance_of(&self, object: Value, class: u32) -> Option<u64> {
+        let layouts = self.kind(object).every_layout()?;
         let mut answers =
             layouts.iter().map(|&layout| self.builder.facts.is_instance(layout, class));
         let first = answers.next()??;
         let word = if first { words::TRUE } else { words::FALSE };
-        answers.all(|answer| answer == Some(first)).then(|| self.word(word))
+        answers.all(|answer| answer == Some(first)).then_some(word)
+    }
+
+    /// True for objects with a layout, and what the leaf says of all others. The object's layout is often known only when
+    /// paths have become one; then one of both falls away.
+    fn has_layout_or_leaf(
+        &mut self,
+        layout: u32,
+        primitive: PrimitiveRef,
+        message: &Message,
+    ) -> Option<Value> {
+        let state = self.state;
+        let slow = self.builder.unit.add_block();
+        let fits = self.emit(Op::HasLayout(Layouts::of(layout)), &message.operands[..1]);
+        self.go_on_if(fits, slow);
+        let is_true = self.word(words::TRUE);
+        let mut ends: Vec<(Block, Value)> =
+            self.current.map(|end| (end, is_true)).into_iter().collect();
+        (self.current, self.state) = (Some(slow), state);
+        let answer = self.guard(Op::Leaf(primitive), &message.operands);
+        ends.extend(self.current.map(|end| (end, answer)));
+        self.continue_after(ends)
     }
 
     fn square_root(&mut self, message: &Message) -> Option<Value> {

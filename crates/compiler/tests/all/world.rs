@@ -238,6 +238,10 @@ impl Facts for World {
         (class == CLASS).then_some(INSTANCE)
     }
 
+    fn layout_of_instances(&self, _class: u32) -> Option<u32> {
+        None
+    }
+
     fn array_layout(&self, _class: u32) -> Option<u32> {
         None
     }

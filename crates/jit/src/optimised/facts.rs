@@ -283,6 +283,11 @@ impl Facts for RuntimeFacts<'_> {
         classes::is_instance(self.vm, LayoutId::from_bits(layout), LayoutId::from_bits(class))
     }
 
+    fn layout_of_instances(&self, class: u32) -> Option<u32> {
+        let layout = classes::layout_of_instances(self.vm, LayoutId::from_bits(class))?;
+        Some(layout.bits())
+    }
+
     fn slot_kind(&self, layout: u32, slot: u32) -> u32 {
         let cell = slot_kinds::cell(LayoutId::from_bits(layout), slot as usize);
         cell.map_or(slot_kinds::ANYTHING, |cell| cell.load(Ordering::Relaxed))

@@ -287,6 +287,12 @@ pub fn is_instance(vm: &Vm, layout: LayoutId, class: LayoutId) -> Option<bool> {
     Some(are_instances(vm.behavior_of_layout(layout)?, caught))
 }
 
+/// The layout of the direct instances of the class whose class object has this layout.
+pub fn layout_of_instances(vm: &Vm, class: LayoutId) -> Option<LayoutId> {
+    let metaclass = vm.behavior_of_layout(class).filter(|behavior| behavior.side == Side::Class)?;
+    Some(metaclass.instance_side.get()?.layout)
+}
+
 /// The layout of the arrays that classes make on demand whose class objects have this layout.
 pub fn array_layout(vm: &Vm, class: LayoutId) -> Option<LayoutId> {
     let instances = vm.behavior_of_layout(class)?.instance_side.get()?;
