@@ -51,19 +51,22 @@ pub fn sentence(text: &str) -> String {
 /// The parts of a comment, without those that could harm a page.
 fn harmless(text: &str) -> impl Iterator<Item = Event<'_>> {
     let mut kept = Vec::new();
-    Parser::new_ext(text, Options::ENABLE_TABLES).filter_map(move |event| match event {
-        Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
-        Event::Start(Tag::HtmlBlock) => Some(Event::Start(Tag::Paragraph)),
-        Event::End(TagEnd::HtmlBlock) => Some(Event::End(TagEnd::Paragraph)),
-        Event::Start(Tag::Heading { .. }) => Some(Event::Start(Tag::Strong)),
-        Event::End(TagEnd::Heading(_)) => Some(Event::End(TagEnd::Strong)),
-        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => None,
+    let (start, end) = (|tag| Event::Start(tag), |tag| Event::End(tag));
+    let parser = Parser::new_ext(text, Options::ENABLE_TABLES);
+    parser.flat_map(move |event| match event {
+        Event::Html(text) | Event::InlineHtml(text) => vec![Event::Text(text)],
+        Event::Start(Tag::HtmlBlock) => vec![start(Tag::Paragraph)],
+        Event::End(TagEnd::HtmlBlock) => vec![end(TagEnd::Paragraph)],
+        Event::Start(Tag::Heading { .. }) => vec![start(Tag::Paragraph), start(Tag::Strong)],
+        Event::End(TagEnd::Heading(_)) => vec![end(TagEnd::Strong), end(TagEnd::Paragraph)],
+        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => Vec::new(),
         Event::Start(Tag::Link { ref dest_url, .. }) => {
-            kept.push(is_harmless(dest_url));
-            kept.last().is_some_and(|kept| *kept).then_some(event)
+            let is_kept = is_harmless(dest_url);
+            kept.push(is_kept);
+            if is_kept { vec![event] } else { Vec::new() }
         }
-        Event::End(TagEnd::Link) => kept.pop().unwrap_or(false).then_some(event),
-        event => Some(event),
+        Event::End(TagEnd::Link) if kept.pop() != Some(true) => Vec::new(),
+        event => vec![event],
     })
 }
 

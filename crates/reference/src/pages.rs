@@ -54,21 +54,23 @@ fn module_entry(links: &Links<'_>, number: usize) -> Markup {
 /// The page of a module.
 pub fn module(links: &Links<'_>, number: usize) -> String {
     let module = &links.modules[number];
-    let contents = html! {
-        ul {
-            @for (class, entry) in module.classes.iter().enumerate() {
-                li.{ "depth" (entry.depth().min(4)) } {
-                    a href=(to_class_here(links, (number, class))) { (entry.name()) }
+    let contents = (!module.classes.is_empty()).then(|| {
+        html! {
+            ul {
+                @for (class, entry) in module.classes.iter().enumerate() {
+                    li.{ "depth" (entry.depth().min(4)) } {
+                        a href=(to_class_here(links, (number, class))) { (entry.name()) }
+                    }
                 }
             }
         }
-    };
+    });
     let content = html! {
         @if module.classes.is_empty() { h1 { (module.name) } }
         (mistakes(module))
         @for class in 0..module.classes.len() { (class_section(links, (number, class))) }
     };
-    page(&module.name, Some(contents), content)
+    page(&module.name, contents, content)
 }
 
 fn to_class_here(links: &Links<'_>, place: Place) -> String {
@@ -206,17 +208,18 @@ fn group(
 fn member_section(links: &Links<'_>, place: Place, class: &ClassEntry, member: &Member) -> Markup {
     let id = anchor(class, member);
     let file = &links.modules[place.0].place;
+    let heading = html! {
+        a href={ "#" (encoded(&id)) } {
+            @if member.kind == Kind::ClassMessage { "class " }
+            (member.head)
+        }
+        @if member.kind == (Kind::Slot { is_mutable: true }) {
+            " " span.badge { "can be set" }
+        }
+    };
     html! {
         section.member id=(id) {
-            h5 {
-                a href={ "#" (encoded(&id)) } {
-                    @if member.kind == Kind::ClassMessage { "class " }
-                    (member.head)
-                }
-                @if member.kind == (Kind::Slot { is_mutable: true }) {
-                    " " span.badge { "can be set" }
-                }
-            }
+            @if member.category.is_some() { h5 { (heading) } } @else { h4 { (heading) } }
             @if let Some(text) = &member.comment { div.comment { (markup(text, links, place)) } }
             details {
                 summary aria-label={ "Source of " (member.selector) } { "Source" }
@@ -230,11 +233,12 @@ fn member_section(links: &Links<'_>, place: Place, class: &ClassEntry, member: &
 fn inherited(links: &Links<'_>, place: Place) -> Markup {
     let inherited = links.inherited(place);
     let unknown = links.unknown_ancestors(place);
-    let count: usize = inherited.iter().map(|(_, members)| members.len()).sum();
+    let names = inherited.iter().map(|(ancestor, _)| links.class(*ancestor).path.as_str());
+    let names: Vec<&str> = names.chain(unknown.iter().copied()).collect();
     html! {
-        @if count > 0 || !unknown.is_empty() {
+        @if !names.is_empty() {
             details.inherited {
-                summary { "Inherited: " (count) }
+                summary { "Inherited from " (names.join(", ")) }
                 @for (ancestor, members) in &inherited {
                     p { "From " (class_link(links, *ancestor)) }
                     ul.names {
