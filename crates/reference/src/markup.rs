@@ -7,6 +7,8 @@
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
+use squall_newspeak::comments::markdown;
+
 use crate::links::{Links, Place};
 
 /// A comment of a class or of one of its members.
@@ -14,7 +16,8 @@ pub fn comment(text: &str, links: &Links<'_>, from: Place) -> String {
     let mut events = Vec::new();
     // Links do not nest.
     let mut is_in_link = false;
-    for event in harmless(text) {
+    let text = markdown(text);
+    for event in harmless(&text) {
         match &event {
             Event::Start(Tag::Link { .. }) => is_in_link = true,
             Event::End(TagEnd::Link) => is_in_link = false,

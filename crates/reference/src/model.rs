@@ -235,9 +235,11 @@ impl<'a> Reader<'a> {
         let slots = class.slots.iter().map(|&slot| self.slot(slot));
         let end = |method: &MethodId| self.ast[*method].span.end;
         let instance_end = class.methods.iter().map(end).max().unwrap_or(0);
+        let class_methods = class.class_methods.iter();
         let class_methods =
-            self.methods(id, &class.class_methods, Kind::ClassMessage, instance_end);
-        let methods = self.methods(id, &class.methods, Kind::Message, 0);
+            class_methods.map(|&method| self.method(id, method, Kind::ClassMessage, instance_end));
+        let methods = class.methods.iter();
+        let methods = methods.map(|&method| self.method(id, method, Kind::Message, 0));
         let all = slots.chain(class_methods).chain(methods);
         all.filter(|member| self.is_shown(member.access)).collect()
     }
@@ -255,30 +257,6 @@ impl<'a> Reader<'a> {
             source: unindented(self.source.slice(slot.span)),
             line: self.source.line(slot.span.start),
         }
-    }
-
-    /// The methods of a side. Those in a group have the comment above the group.
-    fn methods(&self, class: ClassId, ids: &[MethodId], kind: Kind, first: u32) -> Vec<Member> {
-        let mut members: Vec<Member> = Vec::new();
-        let mut before = None;
-        for &id in ids {
-            let mut member = self.method(class, id, kind, first);
-            let span = self.ast[id].span;
-            if member.comment.is_none() && before.is_some_and(|before| self.is_group(before, span))
-            {
-                member.comment = members.last().and_then(|last| last.comment.clone());
-            }
-            before = Some(span);
-            members.push(member);
-        }
-        members
-    }
-
-    /// Whether two methods are in a group: nothing is between them, not even a blank line.
-    fn is_group(&self, before: Span, behind: Span) -> bool {
-        let between = Span { start: before.end, end: behind.start.max(before.end) };
-        let text = self.source.slice(between);
-        text.trim().is_empty() && text.matches('\n').count() == 1
     }
 
     fn method(&self, class: ClassId, id: MethodId, kind: Kind, first: u32) -> Member {

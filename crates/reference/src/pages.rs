@@ -160,32 +160,28 @@ fn class_link(links: &Links<'_>, place: Place) -> Markup {
 // Members
 
 fn members(links: &Links<'_>, place: Place) -> Markup {
-    let is_slot = |member: &Member| matches!(member.kind, Kind::Slot { .. });
-    let kinds: [(&str, &dyn Fn(&Member) -> bool); 3] = [
-        ("slots", &is_slot),
-        ("class messages", &|member| member.kind == Kind::ClassMessage),
-        ("messages", &|member| member.kind == Kind::Message),
-    ];
     html! {
         @for access in [Access::Public, Access::Protected, Access::Private] {
-            @for (title, is_kind) in &kinds {
-                (group(links, place, access, title, is_kind))
+            @for title in ["slots", "class messages", "messages"] {
+                (group(links, place, access, title))
             }
         }
     }
 }
 
+fn kind_title(member: &Member) -> &'static str {
+    match member.kind {
+        Kind::Slot { .. } => "slots",
+        Kind::ClassMessage => "class messages",
+        Kind::Message => "messages",
+    }
+}
+
 /// The members of one kind and visibility, by category.
-fn group(
-    links: &Links<'_>,
-    place: Place,
-    access: Access,
-    title: &str,
-    is_kind: &dyn Fn(&Member) -> bool,
-) -> Markup {
+fn group(links: &Links<'_>, place: Place, access: Access, title: &str) -> Markup {
     let class = links.class(place);
     let members = class.members.iter();
-    let members = members.filter(|member| member.access == access && is_kind(member));
+    let members = members.filter(|member| member.access == access && kind_title(member) == title);
     let mut categories: Vec<(Option<&str>, Vec<&Member>)> = Vec::new();
     for member in members {
         let category = member.category.as_deref();

@@ -112,6 +112,26 @@ fn equal_texts_give_equal_files() {
     }
 }
 
+/// Texts that are cut off or lack a part are no reason to fail.
+#[test]
+fn texts_with_mistakes_have_pages() {
+    const STEP: usize = 211;
+    let texts = texts();
+    let library = outline(&texts);
+    let json = texts.iter().find(|text| text.source.name() == "lib/Json.ns");
+    let whole = json.expect("it is there").source.text().as_bytes();
+    for place in (0..whole.len()).step_by(STEP) {
+        let end = (place + STEP / 2).min(whole.len());
+        let damaged = [whole[..place].to_vec(), [&whole[..place], &whole[end..]].concat()];
+        let text = |text: Vec<u8>| Text {
+            source: Source::from_bytes("Damaged.ns", &text),
+            is_library: false,
+        };
+        let files = reference(&damaged.map(text), &library, true);
+        assert_eq!(files.len(), 6, "cut at {place}");
+    }
+}
+
 /// The names of the search, with their addresses.
 fn searched(files: &[File]) -> impl Iterator<Item = (String, String)> {
     let file = files.iter().find(|file| file.name == "names.js").expect("there is a search");
