@@ -73,11 +73,11 @@ fn harmless(page: &str) -> Result<(), String> {
     let elements: Vec<&str> = page.split('<').skip(1).collect();
     let count = |start: &str| elements.iter().filter(|element| element.starts_with(start)).count();
     let is_frame = count("script") == 2 && count("style") == 0 && count("img") == 0;
-    let attributes = elements.iter().filter_map(|element| element.split('>').next());
+    let mut attributes = elements.iter().filter_map(|element| element.split('>').next());
     let harms = |text: &&str| {
         ["onclick=", "onerror=", "javascript:", "\"data:"].iter().any(|bad| text.contains(bad))
     };
-    match attributes.filter(harms).next() {
+    match attributes.find(harms) {
         None if is_frame => Ok(()),
         found => Err(format!("a comment has become a part of the page: {found:?}")),
     }
