@@ -48,6 +48,12 @@ fn pages() -> Result<(), String> {
     for name in ["Kernel.html", "index.html", "names.js", "reference.css", "reference.js"] {
         page(&run, name)?;
     }
+    let index = page(&run, "index.html")?;
+    if !index.contains(
+        "<a href=\"index_2.html\">index</a> <span class=\"place\">tests/reference/index.ns",
+    ) {
+        return Err("the list of modules does not show where a module is".to_owned());
+    }
     harmless(&page(&run, "Hostile.html")?)?;
     let names = page(&run, "names.js")?;
     for name in ["anonymous:", "Traced", "station:", "</", "Broken"] {

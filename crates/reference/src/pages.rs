@@ -36,7 +36,11 @@ fn module_entry(links: &Links<'_>, number: usize) -> Markup {
     let classes = module.classes.iter().enumerate().skip(1);
     let classes: Vec<_> = classes.filter(|(_, class)| class.access == Access::Public).collect();
     html! {
-        dt { a href=(links.page(number)) { (module.name) } }
+        dt {
+            a href=(links.page(number)) { (module.name) }
+            // Several modules of a user may have the same name.
+            @if !module.is_library { " " span.place { (module.place) } }
+        }
         dd {
             @if let Some(said) = said { p { (said) } }
             @if !module.mistakes.is_empty() { p.mistake { "Parts of it could not be read." } }
