@@ -20,6 +20,7 @@
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
+//! | `reference` | `squall doc` for the modules of `tests/reference` | the pages: see [`reference`] |
 //! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `shortages` | what the system refuses: memory, disk, output, threads | exit codes and messages |
@@ -51,6 +52,7 @@ mod observer;
 mod output;
 mod postgres;
 mod process;
+mod reference;
 mod sample;
 mod schedulers;
 mod shortages;
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
     trials.extend(observer::trials());
     trials.extend(output::trials());
     trials.extend(postgres::trials());
+    trials.extend(reference::trials());
     trials.extend(sample::trials());
     trials.extend(schedulers::trials());
     trials.extend(shortages::trials());

@@ -41,6 +41,7 @@ pub enum Command {
     Disasm(Disasm),
     Verify(Verify),
     Format(Format),
+    Doc(Doc),
     Lsp(Lsp),
     Dump(Dump),
     Version(Version),
@@ -254,6 +255,24 @@ pub struct Format {
     /// output
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
+}
+
+/// Write the reference of the platform's modules, and of modules of your own, as pages of HTML.
+///
+/// The pages are made of the comments above classes and methods. They need no server: open `index.html` of the folder.
+#[derive(Args, Debug)]
+pub struct Doc {
+    /// The folder for the pages; files there that have the same names are replaced
+    #[arg(short, long, value_name = "FOLDER", default_value = "doc")]
+    pub output: PathBuf,
+
+    /// Show private classes, slots and methods, too
+    #[arg(long)]
+    pub private: bool,
+
+    /// Your modules: Newspeak source (.ns), or folders with such files
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<String>,
 }
 
 /// Serve an editor by the Language Server Protocol, on the standard input and output.

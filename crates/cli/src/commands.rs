@@ -2,6 +2,7 @@
 
 mod bytecode;
 mod check;
+mod doc;
 mod eval;
 mod format;
 mod lsp;
@@ -31,6 +32,7 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Disasm(arguments) => bytecode::disassemble(&arguments),
         Command::Verify(arguments) => bytecode::verify(&arguments),
         Command::Format(arguments) => format::format(&arguments),
+        Command::Doc(arguments) => doc::doc(&arguments),
         Command::Lsp(_) => lsp::lsp(),
         Command::Dump(arguments) => dump(&arguments),
         Command::Version(arguments) => version::version(&arguments),

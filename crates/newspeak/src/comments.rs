@@ -1,11 +1,16 @@
 //! Comments: the lexer skips them, and the tools that show or keep text find them again between the tokens. The
-//! formatter and the language server ask for them.
+//! formatter, the language server and the reference ask for them.
 //!
 //! The comment that documents a declaration is the last one before it, if only white space lies between them and the
-//! comment begins its line.
+//! comment begins its line, or begins the slots behind their `|`. Methods on lines below each other, without a blank line,
+//! are a group: the comment above the first one documents all that have none. A comment that begins with dashes is a
+//! heading: it gives the members behind it a category, and documents none of them.
 
 use crate::source::{Source, Span};
-use crate::token::Token;
+use crate::token::{Token, TokenKind};
+
+/// A comment with at least so many dashes is a heading.
+const HEADING: &str = "---";
 
 /// The comments in a stretch of text without tokens, in order. Comments that nest are one.
 pub fn comments_in(source: &Source, gap: Span) -> Vec<Span> {
@@ -61,19 +66,69 @@ pub fn comments(source: &Source, tokens: &[Token]) -> Vec<Span> {
 
 /// The text of the comment that documents the declaration at this place, without its marks and its indentation.
 pub fn documentation(source: &Source, tokens: &[Token], declaration: u32) -> Option<String> {
-    let index = tokens.partition_point(|token| token.span.start < declaration);
-    let start = index.checked_sub(1).map_or(0, |previous| tokens[previous].span.end);
-    let comment = *comments_in(source, Span { start, end: declaration }).last()?;
+    let mut index = tokens.partition_point(|token| token.span.start < declaration);
+    loop {
+        let end = tokens.get(index).map_or(declaration, |token| token.span.start);
+        let previous = index.checked_sub(1).map(|previous| tokens[previous]);
+        let gap = Span { start: previous.map_or(0, |previous| previous.span.end), end };
+        if let Some(&comment) = comments_in(source, gap).last() {
+            let is_behind_bar = previous.is_some_and(|token| token.kind == TokenKind::Bar);
+            return documents(source, gap, comment, is_behind_bar)
+                .then(|| contents(source.slice(comment)));
+        }
+        index = method_above(source, tokens, index)?;
+    }
+}
+
+/// Whether a comment documents the declaration at the end of the gap that has it.
+fn documents(source: &Source, gap: Span, comment: Span, is_behind_bar: bool) -> bool {
+    let text = |start: u32, end: u32| source.text()[start as usize..end as usize].trim();
     let line = source.line_span(source.line(comment.start));
-    let begins_line = source.text()[line.start as usize..comment.start as usize].trim().is_empty();
-    let is_next = source.text()[comment.end as usize..declaration as usize].trim().is_empty();
-    (begins_line && is_next).then(|| contents(source.slice(comment)))
+    let begins_line = text(line.start, comment.start).is_empty();
+    let begins_slots = is_behind_bar && text(gap.start, comment.start).is_empty();
+    (begins_line || begins_slots)
+        && text(comment.end, gap.end).is_empty()
+        && heading(source.slice(comment)).is_none()
+}
+
+/// The first token of the method that ends on the line above a token, if that token begins its line.
+fn method_above(source: &Source, tokens: &[Token], index: usize) -> Option<usize> {
+    let last = index.checked_sub(1)?;
+    let line = |index: usize| source.line(tokens[index].span.start);
+    let is_end = tokens[last].kind == TokenKind::CloseParenthesis;
+    if !is_end || index >= tokens.len() || line(index) != line(last) + 1 {
+        return None;
+    }
+    let mut depth = 0;
+    let opening = (0..=last).rev().find(|&index| {
+        match tokens[index].kind {
+            TokenKind::CloseParenthesis => depth += 1,
+            TokenKind::OpenParenthesis => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let first = (0..=opening).rev().take_while(|&index| line(index) == line(opening)).last()?;
+    let head = first..opening.min(first + 2);
+    let is_class = head.into_iter().any(|index| source.slice(tokens[index].span) == "class");
+    (!is_class && first < opening).then_some(first)
+}
+
+/// The title of a comment that is a heading.
+pub fn heading(comment: &str) -> Option<&str> {
+    let text = comment.strip_prefix("(*")?.strip_suffix("*)")?.trim();
+    let is_heading = text.starts_with(HEADING) && text.lines().count() == 1;
+    is_heading.then(|| text.trim_matches('-').trim())
 }
 
 /// The text of a comment without its marks; lines lose the indentation that they have in common.
 pub fn contents(comment: &str) -> String {
     let text = comment.strip_prefix("(*").unwrap_or(comment);
-    let text = text.strip_suffix("*)").unwrap_or(text).trim();
+    unindented(text.strip_suffix("*)").unwrap_or(text).trim())
+}
+
+/// A text that begins somewhere in a line; its other lines lose the indentation that they have in common.
+pub fn unindented(text: &str) -> String {
     let indentation = |line: &str| line.len() - line.trim_start().len();
     let rest = text.lines().skip(1).filter(|line| !line.trim().is_empty());
     let common = rest.map(indentation).min().unwrap_or(0);
@@ -84,6 +139,30 @@ pub fn contents(comment: &str) -> String {
         contents.push_str(line.get(common..).unwrap_or_else(|| line.trim_start()).trim_end());
     }
     contents
+}
+
+/// The text of a comment as Markdown: a block of lines that are all indented is code there, however far they are indented,
+/// unless it belongs to a list.
+pub fn markdown(text: &str) -> String {
+    let mut is_after_list = false;
+    let blocks = text.split("\n\n").map(|block| {
+        let is_indented = block.lines().all(|line| line.starts_with("  "));
+        let is_list = block.lines().any(|line| begins_item(line.trim_start()));
+        let is_code = is_indented && !is_list && !is_after_list;
+        is_after_list = is_list || is_after_list && is_indented;
+        match is_code {
+            true => block.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n"),
+            false => block.to_owned(),
+        }
+    });
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Whether a line begins an item of a list.
+fn begins_item(line: &str) -> bool {
+    let rest = line.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let is_numbered = rest.len() < line.len() && rest.starts_with(". ");
+    is_numbered || ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
 }
 
 #[cfg(test)]
@@ -111,5 +190,45 @@ mod tests {
         assert_eq!(documentation("a = ").as_deref(), Some("Answers\none.\n\n  Two."));
         assert_eq!(documentation("b = "), None);
         assert_eq!(documentation("class"), None);
+    }
+
+    #[test]
+    fn methods_below_each_other_are_a_group() {
+        let text = "class A = ()(\n (* All. *)\n a = ( ^ (1) )\n b: x = (\n  ^ x )\n c = ()\n\n d = ()\n \
+                    (* In. *)\n class E = ()()\n f = ()\n (* G. *)\n g = () h = ()\n i = ()\n)";
+        let source = Source::new("t", text);
+        let tokens = tokenize(&source).list;
+        let documentation = |name: &str| {
+            documentation(&source, &tokens, text.find(name).expect("it is there") as u32)
+        };
+        for name in ["a = ", "b: ", "c = "] {
+            assert_eq!(documentation(name).as_deref(), Some("All."), "{name}");
+        }
+        for name in ["d = ", "f = ", "h = "] {
+            assert_eq!(documentation(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn indented_blocks_are_code() {
+        assert_eq!(markdown("A.\n\n  a b\n    c\n\nB."), "A.\n\n      a b\n        c\n\nB.");
+        let list = "A:\n  - b\n\n  and c\n\nD.\n  e";
+        assert_eq!(markdown(list), list);
+    }
+
+    #[test]
+    fn headings_document_nothing() {
+        let text = "class A = (| (* One. *) a = 1. (* no *) b = 2. |)(\n (* ---- more *)\n c = ())";
+        let source = Source::new("t", text);
+        let tokens = tokenize(&source).list;
+        let documentation = |name: &str| {
+            documentation(&source, &tokens, text.find(name).expect("it is there") as u32)
+        };
+        assert_eq!(documentation("a = ").as_deref(), Some("One."));
+        assert_eq!(documentation("b = "), None);
+        assert_eq!(documentation("c = "), None);
+        assert_eq!(heading("(* ---- more *)"), Some("more"));
+        assert_eq!(heading("(* - no heading *)"), None);
+        assert_eq!(heading("(* ---- open"), None);
     }
 }

@@ -8,6 +8,7 @@ use lsp_types::{
 use squall_newspeak::Span;
 use squall_newspeak::ast::ExpressionKind;
 use squall_newspeak::check::classes::{Classes, Known};
+use squall_newspeak::comments::markdown;
 use squall_newspeak::token::TokenKind;
 
 use super::navigation::{Subject, meant, subject};
@@ -55,7 +56,7 @@ pub fn in_markdown(description: Description) -> String {
     let mut text = format!("```newspeak\n{head}\n```\n*{place}*");
     if let Some(comment) = comment {
         text += "\n\n";
-        text += &comment;
+        text += &markdown(&comment);
     }
     text
 }
@@ -136,7 +137,7 @@ fn signature_of(selector: &str, description: Description) -> SignatureInformatio
         documentation: description.comment.map(|comment| {
             lsp_types::Documentation::MarkupContent(MarkupContent {
                 kind: MarkupKind::Markdown,
-                value: comment,
+                value: markdown(&comment),
             })
         }),
         active_parameter: None,

@@ -618,7 +618,7 @@ impl<'a> Classes<'a> {
     }
 
     /// The path of a class, from its module on.
-    fn path(&self, class: ClassRef) -> String {
+    pub fn path(&self, class: ClassRef) -> String {
         match class {
             ClassRef::Library(number) => self.library.class(number).path.clone(),
             ClassRef::Text(id) => {
