@@ -1,11 +1,11 @@
 //! Groups of items: those without a group come first, and groups take turns.
 
-use super::order::{on_one_worker_without_looks, take};
+use super::order::{on_one_worker, take};
 use super::*;
 
 /// Items from 100 on belong to groups.
 fn divided() -> TestWorker {
-    let (_runtime, mut worker) = on_one_worker_without_looks();
+    let (_runtime, mut worker) = on_one_worker();
     while worker.try_next().is_some() {}
     worker.scheduler().divide(|item| (item >= 100).then_some(item / 100));
     worker

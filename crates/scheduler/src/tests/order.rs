@@ -133,8 +133,22 @@ pub(super) fn the_end_of_an_operation_outside_may_be_a_stall() {
     other.join().unwrap();
 }
 
-/// With a slice of hours the monitor looks once, when it is started, and not again.
-pub(super) fn on_one_worker_without_looks() -> (Arc<Runtime>, TestWorker) {
+/// What a test finds on a worker on which item 0 runs and item 1 waits, while the monitor does not look. With a slice of hours
+/// the monitor looks once, when it is started. But a monitor that was called meanwhile looks once more: then the test
+/// begins anew. It may simulate looks, so many.
+fn without_looks<T>(simulated: u64, test: impl Fn(&mut TestWorker) -> T) -> T {
+    loop {
+        let (_runtime, mut worker) = on_one_worker();
+        let before = worker.scheduler().looks();
+        let found = test(&mut worker);
+        if worker.scheduler().looks() == before + simulated {
+            return found;
+        }
+    }
+}
+
+/// A worker after the monitor's first look, on which item 0 runs and item 1 waits.
+pub(super) fn on_one_worker() -> (Arc<Runtime>, TestWorker) {
     let slice = Duration::from_secs(24 * 3600);
     let runtime = Runtime::new(SchedulerOptions { slice, ..with_workers(1) }, |_, _| ());
     let mut worker = runtime.scheduler().join();
@@ -157,45 +171,39 @@ fn end_slice(worker: &mut TestWorker, item: usize) {
 
 #[test]
 fn yielding_items_go_before_those_that_used_their_slices() {
-    let (_runtime, mut worker) = on_one_worker_without_looks();
-    end_slice(&mut worker, 0);
-    for _ in 0..1000 {
-        assert_eq!(worker.try_next(), Some(1));
-        worker.push(1);
-    }
-    worker.scheduler().looks.fetch_add(1, Ordering::Relaxed);
-    assert_eq!(worker.try_next(), Some(0));
-    end_slice(&mut worker, 0);
-    assert_eq!(worker.try_next(), Some(1));
-    assert_eq!(worker.try_next(), Some(0));
-    assert_eq!(worker.try_next(), None);
+    let (before, after) = without_looks(1, |worker| {
+        end_slice(worker, 0);
+        let before = take(worker, 1000, |worker, item| worker.push(item));
+        worker.scheduler().looks.fetch_add(1, Ordering::Relaxed);
+        let first = worker.try_next();
+        end_slice(worker, 0);
+        (before, [first, worker.try_next(), worker.try_next(), worker.try_next()])
+    });
+    assert_eq!(before, [1; 1000]);
+    assert_eq!(after, [Some(0), Some(1), Some(0), None]);
 }
 
 #[test]
 fn items_that_used_their_slices_take_turns() {
-    // A monitor that was called while it looked for the first time looks once more: then this begins anew.
-    loop {
-        let (_runtime, mut worker) = on_one_worker_without_looks();
-        let looks = worker.scheduler().looks();
-        end_slice(&mut worker, 0);
-        let items = [(); 4].map(|()| {
+    let items = without_looks(0, |worker| {
+        end_slice(worker, 0);
+        [(); 4].map(|()| {
             let item = worker.try_next().expect("two items wait");
-            end_slice(&mut worker, item);
+            end_slice(worker, item);
             item
-        });
-        if worker.scheduler().looks() == looks {
-            return assert_eq!(items, [1, 0, 1, 0]);
-        }
-    }
+        })
+    });
+    assert_eq!(items, [1, 0, 1, 0]);
 }
 
 #[test]
 fn items_that_used_their_slices_are_given_away_as_well() {
-    let (_runtime, mut worker) = on_one_worker_without_looks();
-    end_slice(&mut worker, 0);
-    worker.hand_over();
-    assert!(!worker.has_own());
-    assert_eq!(worker.scheduler().injector.len(), 2);
+    let found = without_looks(0, |worker| {
+        end_slice(worker, 0);
+        worker.hand_over();
+        (worker.has_own(), worker.scheduler().injector.len())
+    });
+    assert_eq!(found, (false, 2));
 }
 
 /// How many items other workers could steal from this one.
@@ -205,20 +213,23 @@ fn stealable(worker: &TestWorker) -> usize {
 
 #[test]
 fn in_a_coarse_program_the_next_item_can_be_stolen() {
-    let (_runtime, mut worker) = on_one_worker_without_looks();
-    for (is_coarse, expected) in [(false, 0), (true, 1), (false, 0)] {
-        worker.scheduler().set_coarse(is_coarse);
-        while worker.try_next().is_some() {}
-        worker.push_next(7);
-        assert_eq!(stealable(&worker), expected, "coarse: {is_coarse}");
-    }
+    let found = without_looks(0, |worker| {
+        [false, true, false].map(|is_coarse| {
+            worker.scheduler().set_coarse(is_coarse);
+            while worker.try_next().is_some() {}
+            worker.push_next(7);
+            stealable(worker)
+        })
+    });
+    assert_eq!(found, [0, 1, 0]);
 }
 
 #[test]
 fn an_item_in_the_next_slot_runs_when_the_program_has_become_coarse() {
-    let (_runtime, mut worker) = on_one_worker_without_looks();
-    worker.push_next(7);
-    worker.scheduler().set_coarse(true);
-    let taken: Vec<_> = std::iter::from_fn(|| worker.try_next()).collect();
+    let taken = without_looks(0, |worker| {
+        worker.push_next(7);
+        worker.scheduler().set_coarse(true);
+        std::iter::from_fn(|| worker.try_next()).collect::<Vec<_>>()
+    });
     assert_eq!(taken, [7, 1]);
 }
