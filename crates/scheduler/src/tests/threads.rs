@@ -164,6 +164,10 @@ pub(super) fn another_worker_runs_the_items_of_a_leaving_one() {
     (0..9).for_each(|item| leaving.push(item));
     leaving.push_next(9);
     drop(leaving);
+    // A coordinator starts the other worker in its own time.
+    while runtime.stalls() == 0 {
+        thread::yield_now();
+    }
     runtime.join_threads();
     tally.check_each_once();
     assert_eq!(runtime.stalls(), 1);
