@@ -376,6 +376,11 @@ impl Unit {
         value
     }
 
+    /// Whether a value stands for an object that is absent.
+    pub fn is_absent(&self, value: Value) -> bool {
+        self.definition(self.root(value)).is_some_and(|inst| inst.op.is_absent())
+    }
+
     /// The integer that a value is, if it is a constant.
     pub fn integer(&self, value: Value) -> Option<i64> {
         match self.definition(value)?.op {

@@ -314,6 +314,11 @@ impl Op {
         matches!(self, Op::AssumeWithin(_))
     }
 
+    /// Whether there is no code for it, since exits make what it stands for.
+    pub fn is_made_by_exits(self) -> bool {
+        self == Op::BoxDouble || self.is_absent()
+    }
+
     /// Whether it is a guarded access.
     pub fn is_guarded_access(self) -> bool {
         matches!(

@@ -18,17 +18,12 @@ pub(super) struct Absence {
     made: Vec<(Value, u32)>,
 }
 
-/// Whether a value stands for an object that is absent.
-pub(super) fn is_absent(unit: &Unit, value: Value) -> bool {
-    unit.definition(unit.root(value)).is_some_and(|inst| inst.op.is_absent())
-}
-
 impl Absence {
     /// What an exit with these words in its places makes. Parts and objects lie from a place on that nothing else uses.
     pub fn of(unit: &Unit, values: &[(Place, Value)], first: u32) -> Absence {
         let (objects, stores, made) = (Vec::new(), Vec::new(), Vec::new());
         let mut absence = Absence { objects, stores, end: first, made };
-        for &(place, value) in values.iter().filter(|(_, value)| is_absent(unit, *value)) {
+        for &(place, value) in values.iter().filter(|(_, value)| unit.is_absent(*value)) {
             let own = absence.make(unit, unit.root(value));
             let mut objects = absence.objects.iter_mut();
             let object = objects.find(|object| object.places[0] == own);
@@ -58,7 +53,7 @@ impl Absence {
 
     fn part(&mut self, unit: &Unit, part: Value) -> u32 {
         let root = unit.root(part);
-        if is_absent(unit, root) {
+        if unit.is_absent(root) {
             return self.make(unit, root);
         }
         let place = self.take();

@@ -18,7 +18,7 @@ use crate::ir::operations::{Effect, Op};
 use crate::ir::types::Representation;
 use crate::ir::values::Place;
 use crate::ir::{End, Jump, Origin, Unit};
-use crate::lower::absence::{Absence, is_absent};
+use crate::lower::absence::Absence;
 use crate::lower::branches::{depths, tests_for_branches};
 use crate::lower::offset;
 use crate::passes::residence::{ExitPath, Residence, Stores};
@@ -252,8 +252,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
     fn instruction(&mut self, inst: Inst) {
         let data = self.unit.inst(inst);
         let is_made_elsewhere =
-            data.op.is_constant() || data.op == Op::BoxDouble || self.tests.contains(&inst);
-        let is_made_elsewhere = is_made_elsewhere || data.op.is_absent();
+            data.op.is_constant() || data.op.is_made_by_exits() || self.tests.contains(&inst);
         if is_made_elsewhere || data.op.refines() && !is_guard(data.op) {
             return;
         }
@@ -425,11 +424,7 @@ impl Lowering<'_, '_> {
             self.box_doubles(record, &stores.values);
             return self.leave_by(Helper::Exit, record);
         }
-        for (place, value) in self.absences[path].stores.clone() {
-            if self.boxed(value).is_none() {
-                self.store_frame(place, value);
-            }
-        }
+        self.store_values(&self.absences[path].stores.clone());
         for (place, double) in self.doubles_of(path) {
             let raw = self.get(double);
             self.store_bits(place, raw);
@@ -481,12 +476,18 @@ impl Lowering<'_, '_> {
 
     /// Stores in the frame what it must hold when machine code is left.
     pub fn store(&mut self, stores: &Stores) {
-        for &(place, value) in &stores.values {
-            if self.boxed(value).is_none() && !is_absent(self.unit, value) {
+        self.store_values(&stores.values);
+        stores.sites.iter().for_each(|&site| self.store_site(site));
+    }
+
+    /// Stores values, but for those that the exit makes afterwards.
+    fn store_values(&mut self, values: &[(Place, Value)]) {
+        for &(place, value) in values {
+            let definition = self.unit.definition(self.unit.root(value));
+            if !definition.is_some_and(|inst| inst.op.is_made_by_exits()) {
                 self.store_frame(place, value);
             }
         }
-        stores.sites.iter().for_each(|&site| self.store_site(site));
     }
 
     fn describe(&self, record: &Record, start: Start) -> Exit {

@@ -209,11 +209,9 @@ fn moves(unit: &Unit, value: Value) -> bool {
 
 /// Whether an allocation leaves the unit if there is no room, since its state has an absent object.
 fn leaves_for_room(unit: &Unit, inst: &InstData) -> bool {
-    let is_absent =
-        |value: Value| unit.definition(unit.root(value)).is_some_and(|maker| maker.op.is_absent());
     let state = inst.state.filter(|_| inst.op.allocates());
     let mut states = state.into_iter().flat_map(|state| unit.chain(state));
-    states.any(|each| each.registers.iter().any(|&(_, value)| is_absent(value)))
+    states.any(|each| each.registers.iter().any(|&(_, value)| unit.is_absent(value)))
 }
 
 /// What an instruction leaves in the frame.

@@ -164,7 +164,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
 
     fn instruction(&mut self, unit: &Unit, inst: Inst) -> Flow {
         let data = unit.inst(inst);
-        if data.op == Op::BoxDouble || data.op.is_absent() {
+        if data.op.is_made_by_exits() {
             return Flow::Next;
         }
         let arguments: Vec<u64> =

@@ -212,8 +212,9 @@ impl ExitRecord {
         self.granted.load(Ordering::Relaxed).wrapping_sub(patience)
     }
 
-    /// Completes the record, with this patience at first. `returns` are the places in base code to which the inlined activations return, the
-    /// outermost first, with the distances to the inner frames in words; `None` if some function has no base code.
+    /// Completes the record, with this patience at first. `returns` are the places in base code to which the inlined
+    /// activations return, the outermost first, with the distances to the inner frames in words; `None` if some function has
+    /// no base code.
     pub fn complete(
         &self,
         exit: &Exit,

@@ -282,15 +282,19 @@ pub fn are_instances(behavior: &'static Behavior, caught: &'static Behavior) -> 
 /// Whether objects with one layout are instances of the classes whose class objects have another; `None` if those are no
 /// class objects.
 pub fn is_instance(vm: &Vm, layout: LayoutId, class: LayoutId) -> Option<bool> {
-    let metaclass = vm.behavior_of_layout(class).filter(|behavior| behavior.side == Side::Class)?;
-    let caught = metaclass.instance_side.get()?;
+    let caught = instances_of(vm, class)?;
     Some(are_instances(vm.behavior_of_layout(layout)?, caught))
 }
 
 /// The layout of the direct instances of the class whose class object has this layout.
 pub fn layout_of_instances(vm: &Vm, class: LayoutId) -> Option<LayoutId> {
+    Some(instances_of(vm, class)?.layout)
+}
+
+/// What the instances of the class are whose class object has this layout.
+fn instances_of(vm: &Vm, class: LayoutId) -> Option<&'static Behavior> {
     let metaclass = vm.behavior_of_layout(class).filter(|behavior| behavior.side == Side::Class)?;
-    Some(metaclass.instance_side.get()?.layout)
+    metaclass.instance_side.get().copied()
 }
 
 /// The layout of the arrays that classes make on demand whose class objects have this layout.
