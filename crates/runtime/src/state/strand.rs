@@ -29,7 +29,6 @@
 //! through them only. The other fields are atomic: one party writes them, too, but every thread may read them.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -47,9 +46,8 @@ use crate::state::sandbox::{Sandbox, SandboxRef};
 use crate::state::stack::{Activation, Bottom, Stack};
 use crate::state::thread::{SavedState, State, Stop, Thread, allocated};
 use crate::state::transactions::record::Transaction;
-use crate::state::transactions::shared::{self, Shared};
+use crate::state::transactions::shared;
 use crate::state::vat::VatRef;
-use crate::state::work::Works;
 
 mod held;
 pub mod status;
@@ -57,8 +55,8 @@ mod table;
 
 use status::{Killed, Parked, Resumed, Status};
 
+use held::{Aside, Owned, Shown, ShownSite, ShownVat};
 pub use held::{Claimed, Held, Running};
-use held::{Owned, Shown, ShownSite, ShownVat};
 use table::BATCH;
 pub use table::Strands;
 
@@ -213,16 +211,14 @@ pub struct Strand {
     stack: Owned<Stack>,
     /// The vat it belongs to; none while the strand is alone in it and has not asked for it.
     vat: ShownVat,
-    /// Its delivery when it continues.
-    delivery: Owned<Delivery>,
     /// The transaction that it is in, unless it runs.
     transaction: Owned<Option<Box<Transaction>>>,
     /// The sandbox that it belongs to, or null.
     sandbox: AtomicPtr<Sandbox>,
     /// Where the native thread waits on whose stack C has called this strand's code, else null.
     anchor: AtomicPtr<Anchor>,
-    /// The transaction that it executes together with other strands.
-    shared: Owned<Option<Arc<Shared>>>,
+    /// What few strands have.
+    aside: Owned<Option<Box<Aside>>>,
     /// The homes that it has been given.
     pub affinity: Affinity,
     /// The place of the timer that wakes it if nothing else does, plus 1, else 0; the thread that claims the strand
@@ -236,8 +232,8 @@ pub struct Strand {
     identity: AtomicU64,
     /// The program's call that started it, or sent its message.
     origin: ShownSite,
-    /// The long works that it has begun.
-    works: Owned<Option<Box<Works>>>,
+    /// Its delivery when it continues.
+    delivery: Owned<Delivery>,
     /// Its purpose.
     role: Shown<Role>,
     /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
@@ -443,8 +439,8 @@ impl StrandRef {
     /// The native bytes that its unfinished works hold. Only while it stands.
     pub(crate) fn work_bytes(self) -> u64 {
         // SAFETY: while all mutators stand, no thread changes them.
-        let works = unsafe { &*self.works.as_ptr() };
-        works.as_ref().map_or(0, |works| works.bytes() as u64)
+        let aside = unsafe { &*self.aside.as_ptr() };
+        aside.as_ref().map_or(0, |aside| aside.works.bytes() as u64)
     }
 
     /// Parks the strand, whose state is saved, and whose right the caller gives up.
@@ -682,8 +678,7 @@ impl Strand {
             object: RootWord::default(),
             vat: ShownVat::default(),
             transaction: Owned::new(None),
-            shared: Owned::new(None),
-            works: Owned::new(None),
+            aside: Owned::new(None),
             identity: AtomicU64::new(0),
             timer: AtomicU32::new(0),
             parked_at: AtomicU32::new(0),
@@ -861,8 +856,7 @@ fn release(claimed: &mut Claimed) {
     stack.cut_to(base);
     claimed.set_vat(None);
     claimed.set_transaction(None);
-    claimed.set_shared(None);
-    claimed.drop_works();
+    claimed.drop_aside();
     claimed.set_site(None);
     claimed.set_state(State::NONE);
     let strand = claimed.strand();

@@ -57,6 +57,15 @@ impl<T> Owned<T> {
     }
 }
 
+/// What few strands have, so it has no place in the others.
+#[derive(Default)]
+pub(super) struct Aside {
+    /// The transaction that the strand executes together with other strands.
+    shared: Option<Arc<Shared>>,
+    /// The long works that it has begun.
+    pub(super) works: Works,
+}
+
 /// A cell of one byte, which the party with the right to the strand writes, and any thread reads.
 pub(super) struct Shown<T>(AtomicU8, PhantomData<T>);
 
@@ -361,33 +370,40 @@ impl Held {
 
     /// It executes this transaction together with other strands.
     pub fn set_shared(&self, shared: Option<Arc<Shared>>) {
-        self.strand.shared.0.set(shared);
+        if shared.is_some() || self.is_shared() {
+            self.with_aside(|aside| aside.shared = shared);
+        }
     }
 
     /// Whether it executes a transaction together with other strands.
     #[inline(always)]
     pub fn is_shared(&self) -> bool {
         // SAFETY: the right is borrowed, and no reference into the cell outlives a call of the methods here.
-        unsafe { (*self.strand.shared.as_ptr()).is_some() }
+        let aside = unsafe { &*self.strand.aside.as_ptr() };
+        aside.as_ref().is_some_and(|aside| aside.shared.is_some())
     }
 
     /// The transaction that it executes together with other strands.
     #[inline(always)]
     pub fn take_shared(&self) -> Option<Arc<Shared>> {
-        self.strand.shared.0.take()
+        if self.is_shared() { self.with_aside(|aside| aside.shared.take()) } else { None }
     }
 
     /// Does something with the unfinished works of the strand.
     pub fn with_works<R>(&self, action: impl FnOnce(&mut Works) -> R) -> R {
-        let mut works = self.strand.works.0.take().unwrap_or_default();
-        let result = action(&mut works);
-        self.strand.works.0.set(Some(works));
+        self.with_aside(|aside| action(&mut aside.works))
+    }
+
+    fn with_aside<R>(&self, action: impl FnOnce(&mut Aside) -> R) -> R {
+        let mut aside = self.strand.aside.0.take().unwrap_or_default();
+        let result = action(&mut aside);
+        self.strand.aside.0.set(Some(aside));
         result
     }
 
-    /// Drops the works that were left with the strand.
-    pub fn drop_works(&self) {
-        self.strand.works.0.set(None);
+    /// Drops what few strands have: the works that were left with this one, and its part in a common transaction.
+    pub fn drop_aside(&self) {
+        self.strand.aside.0.set(None);
     }
 
     /// Notes when it parks, in the scheduler's ticks.

@@ -127,9 +127,16 @@ impl Strands {
 
     /// All strands that are not free. The caller ensures that no strand runs, or reads only atomic fields.
     pub fn all(&self) -> Vec<StrandRef> {
-        let slabs = self.inner.lock();
-        let strands = slabs.slabs.iter().flat_map(Slab::strands);
-        strands.filter(|strand| !strand.is_free()).collect()
+        let mut strands = Vec::new();
+        self.for_each(|strand| strands.push(strand));
+        strands
+    }
+
+    /// Calls `action` with each of [`Strands::all`], while the table is locked.
+    fn for_each(&self, mut action: impl FnMut(StrandRef)) {
+        for slab in &self.inner.lock().slabs {
+            slab.strands().filter(|strand| !strand.is_free()).for_each(&mut action);
+        }
     }
 
     /// Shows the objects of strands that are ready or run, and of the main one, to the collector, in
@@ -140,8 +147,11 @@ impl Strands {
         if kind == CollectionKind::Full {
             let waits = |strand: &StrandRef| strand.is_parked() || strand.is_held();
             let is_root = |strand: &StrandRef| !waits(strand) || self.is_main(*strand);
-            let strands = self.all().into_iter().filter(is_root);
-            strands.for_each(|strand| strand.object.visit(visit));
+            self.for_each(|strand| {
+                if is_root(&strand) {
+                    strand.object.visit(visit);
+                }
+            });
         }
     }
 
@@ -149,11 +159,11 @@ impl Strands {
     /// nothing can ever wake them.
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> Vec<StrandRef> {
         let mut lost = Vec::new();
-        for strand in self.all() {
+        self.for_each(|strand| {
             if !strand.object.update(tracer) {
                 lost.push(strand);
             }
-        }
+        });
         lost
     }
 }
