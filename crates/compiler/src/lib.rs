@@ -96,6 +96,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "loops", run: passes::loops::loops },
     Pass { name: "ranges", run: passes::ranges::ranges },
+    Pass { name: "refinement", run: passes::refinement::refinement },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "simplify", run: passes::simplify::simplify },
     Pass { name: "boxes", run: passes::boxes::boxes },

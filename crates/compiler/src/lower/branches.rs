@@ -17,7 +17,6 @@ use crate::ir::operations::{Effect, Op};
 use crate::ir::types::{Layouts, Type};
 use crate::ir::{End, Jump, Unit};
 use crate::lower::function::Lowering;
-use crate::words;
 
 /// Where a branch goes.
 #[derive(Clone)]
@@ -137,7 +136,7 @@ impl Lowering<'_, '_> {
         }
         let kind = self.unit.kind(self.unit.inst(test).arguments[0]);
         if !kind.is(Type::OBJECT) {
-            let is_pointer = self.has_tag(word, words::TAG_POINTER);
+            let is_pointer = self.is_pointer(word);
             let is_none = self.complement(is_pointer);
             self.branch_or_go_on(is_none, otherwise);
         }

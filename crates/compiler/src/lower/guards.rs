@@ -129,9 +129,16 @@ impl Lowering<'_, '_> {
         self.b.ins().band_imm_u(word, words::TAG_MASK as i64)
     }
 
-    pub fn has_tag(&mut self, word: ir::Value, tag: u64) -> ir::Value {
-        let given = self.tag(word);
-        self.b.ins().icmp_imm_u(IntCC::Equal, given, tag as i64)
+    pub fn is_integer(&mut self, word: ir::Value) -> ir::Value {
+        let tag = self.tag(word);
+        self.b.ins().icmp_imm_u(IntCC::Equal, tag, words::TAG_INTEGER as i64)
+    }
+
+    /// Whether a word is a pointer: less the tag, it has none. That takes an instruction less than to compare the tag.
+    pub fn is_pointer(&mut self, word: ir::Value) -> ir::Value {
+        let address = self.b.ins().iadd_imm_s(word, -(words::TAG_POINTER as i64));
+        let rest = self.tag(address);
+        self.b.ins().icmp_imm_u(IntCC::Equal, rest, 0)
     }
 
     /// Whether a word is an immediate double.
@@ -151,7 +158,7 @@ impl Lowering<'_, '_> {
             return self.leave_unless(inst, is_nil, false, Reason::Kind);
         }
         if !kind.is(Type::OBJECT) {
-            let is_pointer = self.has_tag(word, words::TAG_POINTER);
+            let is_pointer = self.is_pointer(word);
             self.leave_unless(inst, is_pointer, true, Reason::Kind);
         }
         let Some(list) = layouts.list() else { return };
@@ -164,7 +171,7 @@ impl Lowering<'_, '_> {
     fn guard_plain(&mut self, inst: Inst, word: ir::Value) {
         let plain = self.b.create_block();
         let object = self.b.create_block();
-        let is_pointer = self.has_tag(word, words::TAG_POINTER);
+        let is_pointer = self.is_pointer(word);
         self.b.ins().brif(is_pointer, object, &[], plain, &[]);
         self.b.switch_to_block(object);
         let layout = self.layout(word);
@@ -183,7 +190,7 @@ impl Lowering<'_, '_> {
         let same = self.b.ins().icmp(IntCC::Equal, left, right);
         self.b.ins().brif(same, done, &[BlockArg::Value(same)], differs, &[]);
         self.b.switch_to_block(differs);
-        let is_pointer = self.has_tag(left, words::TAG_POINTER);
+        let is_pointer = self.is_pointer(left);
         self.b.ins().brif(is_pointer, object, &[], done, &[BlockArg::Value(same)]);
         self.b.switch_to_block(object);
         let list = fold::boxed().object_layouts();
@@ -214,7 +221,7 @@ impl Lowering<'_, '_> {
     /// Whether a word has the layout of an immediate value; `None` if it is one of objects.
     pub fn has_immediate_layout(&mut self, word: ir::Value, layout: u32) -> Option<ir::Value> {
         Some(match layout {
-            layouts::INTEGER => self.has_tag(word, words::TAG_INTEGER),
+            layouts::INTEGER => self.is_integer(word),
             layouts::DOUBLE => self.is_double(word),
             layouts::NIL => self.is_word(word, words::NIL),
             layouts::TRUE => self.is_word(word, words::TRUE),
@@ -236,7 +243,7 @@ impl Lowering<'_, '_> {
         }
         let (object, joined) = (self.b.create_block(), self.b.create_block());
         let result = self.b.append_block_param(joined, I8);
-        let is_pointer = self.has_tag(word, words::TAG_POINTER);
+        let is_pointer = self.is_pointer(word);
         let no = BlockArg::Value(is_pointer);
         self.b.ins().brif(is_pointer, object, &[], joined, &[no]);
         self.b.switch_to_block(object);
@@ -263,15 +270,8 @@ impl Lowering<'_, '_> {
                 self.leave_unless(inst, overflow, false, Reason::Overflow);
                 product
             }
-            (Op::AddSmall, (Some(left), Some(right))) => {
-                let (sum, overflow) = self.b.ins().sadd_overflow(left, right);
-                self.leave_unless(inst, overflow, false, Reason::Overflow);
-                sum
-            }
-            (Op::SubtractSmall, (Some(left), Some(right))) => {
-                let (difference, overflow) = self.b.ins().ssub_overflow(left, right);
-                self.leave_unless(inst, overflow, false, Reason::Overflow);
-                difference
+            (Op::AddSmall | Op::SubtractSmall, (Some(left), Some(right))) => {
+                self.checked(inst, (left, right), op == Op::AddSmall)
             }
             _ => return self.small_of_raw(inst, op == Op::AddSmall),
         };
@@ -284,13 +284,7 @@ impl Lowering<'_, '_> {
         let result = if self.fits_64_bits(inst, is_sum) {
             if is_sum { self.b.ins().iadd(left, right) } else { self.b.ins().isub(left, right) }
         } else {
-            let (result, overflow) = if is_sum {
-                self.b.ins().sadd_overflow(left, right)
-            } else {
-                self.b.ins().ssub_overflow(left, right)
-            };
-            self.leave_unless(inst, overflow, false, Reason::Overflow);
-            result
+            self.checked(inst, (left, right), is_sum)
         };
         let tagged = self.b.ins().ishl_imm_u(result, i64::from(words::TAG_BITS));
         let back = self.b.ins().sshr_imm_u(tagged, i64::from(words::TAG_BITS));
@@ -298,6 +292,51 @@ impl Lowering<'_, '_> {
         self.leave_unless(inst, fits, true, Reason::Overflow);
         self.keep_tagged(inst, tagged);
         result
+    }
+
+    /// A sum or difference in 64 bits; leaves if there is none. Of a constant, the sum tells: it is on the wrong side
+    /// of the other operand. Otherwise the processor tells, in one instruction more.
+    fn checked(
+        &mut self,
+        inst: Inst,
+        (left, right): (ir::Value, ir::Value),
+        is_sum: bool,
+    ) -> ir::Value {
+        let constant = |index: usize| self.unit.integer(self.unit.inst(inst).arguments[index]);
+        let (result, fits) = match (is_sum, constant(0), constant(1)) {
+            (true, Some(constant), None) => {
+                let sum = self.b.ins().iadd(left, right);
+                (sum, self.is_beyond(sum, right, constant >= 0))
+            }
+            (true, None, Some(constant)) => {
+                let sum = self.b.ins().iadd(left, right);
+                (sum, self.is_beyond(sum, left, constant >= 0))
+            }
+            (false, None, Some(constant)) => {
+                let difference = self.b.ins().isub(left, right);
+                (difference, self.is_beyond(difference, left, constant < 0))
+            }
+            _ => {
+                let (result, overflow) = if is_sum {
+                    self.b.ins().sadd_overflow(left, right)
+                } else {
+                    self.b.ins().ssub_overflow(left, right)
+                };
+                self.leave_unless(inst, overflow, false, Reason::Overflow);
+                return result;
+            }
+        };
+        self.leave_unless(inst, fits, true, Reason::Overflow);
+        result
+    }
+
+    /// Whether a result is above an operand, or below it, or equal to it.
+    fn is_beyond(&mut self, result: ir::Value, operand: ir::Value, is_above: bool) -> ir::Value {
+        let condition = match is_above {
+            true => IntCC::SignedGreaterThanOrEqual,
+            false => IntCC::SignedLessThanOrEqual,
+        };
+        self.b.ins().icmp(condition, result, operand)
     }
 
     fn keep_tagged(&mut self, inst: Inst, tagged: ir::Value) {

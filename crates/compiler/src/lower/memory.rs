@@ -99,7 +99,7 @@ impl Lowering<'_, '_> {
             let is_nil = self.is_word(word, words::NIL);
             self.go_on_if(is_nil, false, done);
             if kind.kind != words::NIL_ALONE {
-                let is_pointer = self.has_tag(word, words::TAG_POINTER);
+                let is_pointer = self.is_pointer(word);
                 self.go_on_if(is_pointer, true, slow);
             }
         }
@@ -136,8 +136,7 @@ impl Lowering<'_, '_> {
         let (object, value) = (self.argument(inst, 0), self.argument(inst, 1));
         let done = self.b.create_block();
         if !self.unit.kind(self.unit.inst(inst).arguments[1]).is(Type::OBJECT) {
-            let tag = self.b.ins().band_imm_u(value, words::TAG_MASK as i64);
-            let is_pointer = self.b.ins().icmp_imm_u(IntCC::Equal, tag, words::TAG_POINTER as i64);
+            let is_pointer = self.is_pointer(value);
             self.skip_unless(is_pointer, done);
         }
         let byte = self.b.ins().load(I8, trusted(), object, words::HEADER);

@@ -62,7 +62,7 @@ impl Lowering<'_, '_> {
         let result = self.b.append_block_param(done, I64);
         let is_narrow = self.is_narrow(text);
         self.skip_unless(is_narrow, slow);
-        let is_integer = self.has_tag(index, words::TAG_INTEGER);
+        let is_integer = self.is_integer(index);
         self.skip_unless(is_integer, slow);
         let position = self.b.ins().sshr_imm_u(index, i64::from(words::TAG_BITS));
         let position = self.b.ins().iadd_imm_s(position, -1);

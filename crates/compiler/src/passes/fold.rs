@@ -83,16 +83,15 @@ fn refinement(unit: &Unit, op: Op, word: Value) -> Option<Value> {
             let closure = unit.definition(unit.root(word));
             closure.is_some_and(|closure| closure.op == Op::NewClosure(function))
         }
-        Op::GuardPlain => is_plain(kind),
+        Op::GuardPlain => are_plain(kind.object_layouts()),
         Op::GuardNotNil => !kind.may_be(Type::NIL),
         _ => kinds::result_kind(unit, op, &[word], kind) == kind,
     };
     (holds && kind != Type::NONE).then_some(word)
 }
 
-/// Whether no value of the type has a class that redefines what compiled code inlines.
-fn is_plain(kind: Type) -> bool {
-    let layouts = kind.object_layouts();
+/// Whether no object of these layouts has a class that redefines what compiled code inlines.
+pub fn are_plain(layouts: Layouts) -> bool {
     layouts.list().is_some_and(|list| list.iter().all(|each| each & words::CONTROL_FLAG == 0))
 }
 

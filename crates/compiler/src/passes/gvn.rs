@@ -16,13 +16,15 @@
 //! other arrays. A region has a version, which a store into it and each call change. A load is equal to another one with
 //! the same object if the region's version is the same. A store makes its word known as a load of the new version, even
 //! of other objects' words nothing more. Where paths join, the versions are those of the dominator, but for regions that a
-//! block between the two stores into. At the head of a loop, and after one, all versions are new: a loop that waits for
-//! another strand's store must see it.
+//! block between the two stores into. If the word at a place of such a region is known at the end of each path, it is
+//! known where they join, too: a parameter gets it. At the head of a loop, and after one, all versions are new: a loop that
+//! waits for another strand's store must see it.
 
 use crate::ir::Unit;
 use crate::ir::dominance::{dominated, dominators};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
+use crate::ir::types::{Representation, Type};
 use crate::passes::hashing::FastMap;
 use crate::passes::ranges::unnarrowed;
 use crate::words::layouts;
@@ -33,12 +35,13 @@ pub fn gvn(unit: &mut Unit) {
     let parents = dominators(unit, &order);
     let predecessors = unit.predecessors();
     let children = dominated(&parents, &order);
-    let memory = Memory { calls: 0, moves: 0, versions: FastMap::default() };
+    let memory = Memory::begin(0);
     let mut pending = vec![Step::Enter(Unit::ENTRY, memory.clone())];
     let mut numbering = Numbering {
         unit,
         known: FastMap::default(),
         memory,
+        ends: FastMap::default(),
         stretches: 0,
         born: FastMap::default(),
     };
@@ -51,9 +54,13 @@ pub fn gvn(unit: &mut Unit) {
                     Some(parent) => numbering.join(&predecessors, block, parent),
                     None => numbering.forget_memory(),
                 }
-                let added = numbering.block(block);
+                let mut added = Vec::new();
+                numbering.join_contents(&predecessors[block.index()], block, &mut added);
+                numbering.block(block, &mut added);
+                numbering.ends.insert(block, numbering.memory.clone());
                 pending.push(Step::Leave(added));
-                for &child in &children[block.index()] {
+                // The first child is entered first: so the paths to a block are known before it, but for those back.
+                for &child in children[block.index()].iter().rev() {
                     pending.push(Step::Enter(child, numbering.memory.clone()));
                 }
             }
@@ -73,7 +80,7 @@ enum Step {
 type Key = (Op, Vec<Value>, u32);
 
 /// A part of memory that is told apart.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Region {
     Slot(u32),
     Context,
@@ -97,12 +104,37 @@ struct Memory {
     moves: u32,
     /// The versions of regions that were stored into since it began; the others have its number.
     versions: FastMap<Region, u32>,
+    /// The words that are known to be in memory, by the loads that would give them.
+    contents: FastMap<Load, Content>,
+}
+
+/// A load with its arguments.
+type Load = (Op, Vec<Value>);
+
+#[derive(Clone, Copy)]
+struct Content {
+    region: Region,
+    word: Value,
+}
+
+impl Memory {
+    /// A stretch of code about whose memory nothing is known.
+    fn begin(stretch: u32) -> Memory {
+        Memory {
+            calls: stretch,
+            moves: stretch,
+            versions: FastMap::default(),
+            contents: FastMap::default(),
+        }
+    }
 }
 
 struct Numbering<'u> {
     unit: &'u mut Unit,
     known: FastMap<Key, Known>,
     memory: Memory,
+    /// The memory at the ends of the blocks that are done.
+    ends: FastMap<Block, Memory>,
     /// How many stretches and versions there were.
     stretches: u32,
     /// For objects that the unit makes, the stretch without moves that begins then.
@@ -136,7 +168,7 @@ impl Numbering<'_> {
     /// All of memory may have changed.
     fn forget_memory(&mut self) {
         let stretch = self.fresh();
-        self.memory = Memory { calls: stretch, moves: stretch, versions: FastMap::default() };
+        self.memory = Memory::begin(stretch);
     }
 
     /// Forgets what a path from the dominator to a block may have changed. The memory is that at the dominator's end.
@@ -150,11 +182,10 @@ impl Numbering<'_> {
             let op = self.unit.inst(inst).op;
             match op.effect() {
                 Effect::Call => return self.forget_memory(),
-                Effect::Allocate => self.memory.moves = self.fresh(),
+                Effect::Allocate => self.objects_move(),
                 Effect::Write => {
                     if let Some(region) = self.region(op, &self.unit.inst(inst).arguments) {
-                        let version = self.fresh();
-                        self.memory.versions.insert(region, version);
+                        self.write(region);
                     }
                 }
                 // There is a loop between.
@@ -162,6 +193,94 @@ impl Numbering<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// A region was written, so it has a new version.
+    fn write(&mut self, region: Region) -> u32 {
+        let version = self.fresh();
+        self.memory.versions.insert(region, version);
+        self.memory.contents.retain(|_, content| content.region != region);
+        version
+    }
+
+    /// Objects may be elsewhere from here on.
+    fn objects_move(&mut self) {
+        self.memory.moves = self.fresh();
+        let unit = &*self.unit;
+        self.memory.contents.retain(|_, content| !unit.kind(content.word).may_be_object());
+    }
+
+    /// Where paths meet, the word at a place is what each of them has left there. The memory is that of `join`.
+    fn join_contents(
+        &mut self,
+        predecessors: &[Block],
+        block: Block,
+        added: &mut Vec<(Key, Option<Known>)>,
+    ) {
+        let mut ends = Vec::new();
+        for from in predecessors {
+            match self.ends.get(from) {
+                Some(memory) if !ends.contains(&(from, memory.calls)) => {
+                    ends.push((from, memory.calls));
+                }
+                Some(_) => {}
+                None => return,
+            }
+        }
+        let [(first, _), others @ ..] = &ends[..] else { return };
+        if others.is_empty() {
+            return;
+        }
+        let mut loads: Vec<(Load, Region)> = Vec::new();
+        for (load, content) in &self.ends[*first].contents {
+            let is_known = |from: &Block| self.ends[from].contents.contains_key(load);
+            let is_missing = !self.memory.contents.contains_key(load);
+            if is_missing && others.iter().all(|(from, _)| is_known(from)) {
+                loads.push((load.clone(), content.region));
+            }
+        }
+        // The order of a table is no order.
+        loads.sort_by(|left, right| left.0.1.cmp(&right.0.1).then(left.1.cmp(&right.1)));
+        for (load, region) in loads {
+            self.join_content(predecessors, block, (load, region), added);
+        }
+    }
+
+    /// Where paths meet, this load gives what each of them knows.
+    fn join_content(
+        &mut self,
+        predecessors: &[Block],
+        block: Block,
+        (load, region): (Load, Region),
+        added: &mut Vec<(Key, Option<Known>)>,
+    ) {
+        let word_at =
+            |this: &Self, from: &Block| this.unit.resolve(this.ends[from].contents[&load].word);
+        let words: Vec<Value> = predecessors.iter().map(|from| word_at(self, from)).collect();
+        let kind = words.iter().fold(Type::NONE, |all, &word| all.join(self.unit.kind(word)));
+        let is_same = words.iter().all(|&word| word == words[0]);
+        let word = if is_same {
+            words[0]
+        } else if kind.may_be_object() {
+            // A parameter would need a register of the interpreter at the next call.
+            return;
+        } else {
+            let parameter = self.unit.add_parameter(block, Representation::Word, kind);
+            let mut sources = predecessors.to_vec();
+            sources.dedup();
+            for from in sources {
+                let word = word_at(self, &from);
+                for jump in self.unit.blocks[from.index()].end.jumps_mut() {
+                    if jump.block == block {
+                        jump.arguments.push(word);
+                    }
+                }
+            }
+            parameter
+        };
+        let version = self.version(region);
+        self.memory.contents.insert(load.clone(), Content { region, word });
+        self.add((load.0, load.1, version), Some(word), added);
     }
 
     fn forget(&mut self, added: Vec<(Key, Option<Known>)>) {
@@ -173,13 +292,11 @@ impl Numbering<'_> {
         }
     }
 
-    fn block(&mut self, block: Block) -> Vec<(Key, Option<Known>)> {
-        let mut added = Vec::new();
+    fn block(&mut self, block: Block, added: &mut Vec<(Key, Option<Known>)>) {
         let instructions = std::mem::take(&mut self.unit.blocks[block.index()].instructions);
-        let kept = instructions.into_iter().filter(|&inst| !self.is_known(inst, &mut added));
+        let kept = instructions.into_iter().filter(|&inst| !self.is_known(inst, added));
         let kept: Vec<Inst> = kept.collect();
         self.unit.blocks[block.index()].instructions = kept;
-        added
     }
 
     /// Whether an instruction's work has been done, and its result replaced.
@@ -196,7 +313,7 @@ impl Numbering<'_> {
                 false
             }
             Effect::Allocate => {
-                self.memory.moves = self.fresh();
+                self.objects_move();
                 if let Some(result) = result {
                     self.born.insert(result, self.memory.moves);
                 }
@@ -223,6 +340,11 @@ impl Numbering<'_> {
                 self.unit.replace(result, value);
             }
             return true;
+        }
+        if let Some(word) = result.filter(|_| op.effect() == Effect::Read)
+            && let Some(region) = self.region(op, &key.1)
+        {
+            self.memory.contents.insert((op, key.1.clone()), Content { region, word });
         }
         self.add(key, result, added);
         false
@@ -278,17 +400,19 @@ impl Numbering<'_> {
             Op::StoreSlot(index) => Op::LoadSlot(index),
             Op::StoreElement => Op::LoadElement,
             Op::Admit(_) => {
-                let version = self.fresh();
-                self.memory.versions.insert(Region::Kinds, version);
+                self.write(Region::Kinds);
                 return;
             }
             _ => return,
         };
         let Some(region) = self.region(load, &arguments) else { return };
-        let version = self.fresh();
-        self.memory.versions.insert(region, version);
+        let version = self.write(region);
         let value = arguments.pop();
         arguments[0] = self.unit.root(arguments[0]);
+        if let Some(word) = value {
+            let content = Content { region, word };
+            self.memory.contents.insert((load, arguments.clone()), content);
+        }
         self.add((load, arguments, version), value, added);
     }
 }

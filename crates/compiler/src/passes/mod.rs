@@ -16,6 +16,7 @@
 //! | `counting` | which loops end whatever other strands do; `loops` asks it |
 //! | [`entries`] | loops test their variables once, before |
 //! | [`loops`] | what does not change is done before the loop |
+//! | [`refinement`] | the most that is known of a word where it is used |
 //! | [`threading`] | paths that know where they go when they meet do not meet |
 //! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
 
@@ -31,6 +32,7 @@ pub mod kinds;
 pub mod liveness;
 pub mod loops;
 pub mod ranges;
+pub mod refinement;
 pub mod representation;
 pub mod residence;
 pub mod simplify;
