@@ -7,10 +7,10 @@ use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData};
 
 use crate::code::Reason;
 use crate::facts::Symbol;
-use crate::ir::entities::Inst;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Type};
-use crate::ir::values::{Condition, Width};
+use crate::ir::values::{Condition, Width, WordBits};
 use crate::lower::function::{Lowering, trusted};
 use crate::passes::kinds;
 use crate::words;
@@ -40,10 +40,10 @@ impl Lowering<'_, '_> {
                 let result = data.result.expect("an argument has a value");
                 self.load_frame(place, self.unit.representation(result))
             }
-            Op::Same => {
+            Op::Same => self.needs_box(inst).unwrap_or_else(|| {
                 let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
                 self.b.ins().icmp(IntCC::Equal, left, right)
-            }
+            }),
             Op::HasLayout(layouts) => self.has_layout(inst, layouts),
             Op::TakesArguments(count) => self.takes_arguments(inst, count.0),
             Op::Identical(primitive) => self.identical(inst, primitive),
@@ -61,6 +61,7 @@ impl Lowering<'_, '_> {
                 let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
                 self.b.ins().fcmp(float_condition(condition), left, right)
             }
+            Op::TryTagDouble => self.try_tag_double(inst),
             Op::TagInteger => match self.tagged(data.arguments[0]) {
                 Some(tagged) => tagged,
                 None => {
@@ -82,7 +83,6 @@ impl Lowering<'_, '_> {
             Op::UntagInteger => self.b.ins().sshr_imm_u(value, i64::from(words::TAG_BITS)),
             Op::UntagDouble => self.untag_double(value),
             Op::TagDouble => self.double_word(value),
-            Op::TryTagDouble => self.try_tag_double(value),
             Op::TagBoolean => {
                 let wide = self.b.ins().uextend(I64, value);
                 let shifted = self.b.ins().ishl_imm_u(wide, i64::from(words::TAG_BITS));
@@ -196,11 +196,30 @@ impl Lowering<'_, '_> {
         value
     }
 
-    /// The word of a double, if it is immediate.
-    fn try_tag_double(&mut self, value: ir::Value) -> ir::Value {
+    /// The word of a double, if it is immediate. Otherwise it is no word; the test that follows, for `NO_ANSWER`, asks
+    /// [`Lowering::needs_box`], and nothing uses the result behind it then.
+    fn try_tag_double(&mut self, inst: Inst) -> ir::Value {
+        let value = self.argument(inst, 0);
         let (word, fits) = self.tagged_double(value);
-        let none = self.b.ins().iconst(I64, words::NO_ANSWER as i64);
-        self.b.ins().select(fits, word, none)
+        if let Some(result) = self.unit.inst(inst).result {
+            self.fits.insert(result, fits);
+        }
+        word
+    }
+
+    /// What a comparison of a tagged double with `NO_ANSWER` asks.
+    fn needs_box(&mut self, comparison: Inst) -> Option<ir::Value> {
+        let arguments = &self.unit.inst(comparison).arguments;
+        let none = Op::Word(WordBits(words::NO_ANSWER));
+        let is_none =
+            |value: &Value| self.unit.definition(*value).is_some_and(|inst| inst.op == none);
+        let tagged = match (is_none(&arguments[0]), is_none(&arguments[1])) {
+            (false, true) => arguments[0],
+            (true, false) => arguments[1],
+            _ => return None,
+        };
+        let fits = *self.fits.get(&self.unit.root(tagged))?;
+        Some(self.complement(fits))
     }
 
     fn has_layout(&mut self, inst: Inst, layouts: Layouts) -> ir::Value {

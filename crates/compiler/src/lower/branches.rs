@@ -158,7 +158,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The contrary of a condition.
-    fn complement(&mut self, condition: ir::Value) -> ir::Value {
+    pub fn complement(&mut self, condition: ir::Value) -> ir::Value {
         let dfg = &self.b.func.dfg;
         match dfg.value_def(condition).inst().map(|inst| dfg.insts[inst]) {
             Some(InstructionData::IntCompare { cond, args: [left, right], .. }) => {

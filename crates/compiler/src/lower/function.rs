@@ -76,6 +76,8 @@ pub(super) struct Lowering<'u, 'b> {
     locations: HashMap<Value, Location>,
     /// For raw integers whose words were computed with them: the words.
     pub tagged_forms: HashMap<Value, ir::Value>,
+    /// Of doubles whose words are tried, whether they need no box.
+    pub fits: HashMap<Value, ir::Value>,
     /// The blocks of the exits, by their numbers in `residence`. They take the address of a record.
     paths: Vec<Option<ir::Block>>,
     /// What each of these exits makes.
@@ -114,6 +116,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
             tests: HashSet::new(),
             locations: HashMap::new(),
             tagged_forms: HashMap::new(),
+            fits: HashMap::new(),
             paths: vec![None; residence.exits.len()],
             absences,
             records: Vec::new(),
