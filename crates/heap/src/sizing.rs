@@ -24,8 +24,8 @@
 //! otherwise the first one could happen beyond the hard mark, and leave no room for handlers.
 //!
 //! The *nursery* is what is allocated between two nursery collections. It begins small: its memory stays in the caches,
-//! and what survives is copied in a short pause. If much survives, it doubles, so that objects have more time to die;
-//! if next to nothing does, it halves. It grows only while the survivors expected are below [`MOST_SURVIVORS`], which
+//! and what survives is copied in a short pause. If more than a trace survives, it doubles, so that objects have more time
+//! to die; if next to nothing does, it halves. It grows only while the survivors expected are below [`MOST_SURVIVORS`], which
 //! bounds the pause. MMTk collects at the greatest nursery; smaller ones are this module's, through the trigger.
 //!
 //! Memory is used in blocks, and each collection with survivors leaves some blocks that hold little. The next full
@@ -50,9 +50,9 @@ const MIN_NURSERIES: usize = 8;
 /// The same for nurseries that have grown.
 const MIN_GROWN_NURSERIES: usize = 4;
 /// A nursery grows if more than this fraction survives.
-const MUCH_SURVIVES: usize = 8;
+const GROWING_FRACTION: usize = 64;
 /// A nursery shrinks if less than this fraction survives.
-const LITTLE_SURVIVES: usize = 64;
+const SHRINKING_FRACTION: usize = 512;
 /// A nursery does not grow if more than this would survive.
 const MOST_SURVIVORS: usize = 8 << 20;
 /// The nursery grows by this factor at most.
@@ -146,9 +146,9 @@ impl Sizing {
     fn resize_nursery(&self, survivors: usize) {
         let (least, most) = self.nurseries();
         let current = self.current();
-        let next = if survivors > current / MUCH_SURVIVES && 2 * survivors <= MOST_SURVIVORS {
+        let next = if survivors > current / GROWING_FRACTION && 2 * survivors <= MOST_SURVIVORS {
             2 * current
-        } else if survivors < current / LITTLE_SURVIVES {
+        } else if survivors < current / SHRINKING_FRACTION {
             current / 2
         } else {
             return;
@@ -379,10 +379,10 @@ mod tests {
     }
 
     #[test]
-    fn the_nursery_grows_while_much_survives_and_the_pause_stays_short() {
-        assert_eq!(nursery_after(1024 * MIB, &[MIB / 4]), 4 * MIB);
-        assert_eq!(nursery_after(1024 * MIB, &[MIB]), 8 * MIB);
-        assert_eq!(nursery_after(1024 * MIB, &[2 * MIB; 9]), 16 * MIB);
+    fn the_nursery_grows_while_some_survives_and_the_pause_stays_short() {
+        assert_eq!(nursery_after(1024 * MIB, &[MIB / 32]), 4 * MIB);
+        assert_eq!(nursery_after(1024 * MIB, &[MIB / 8]), 8 * MIB);
+        assert_eq!(nursery_after(1024 * MIB, &[3 * MIB; 9]), 32 * MIB);
         assert_eq!(nursery_after(1024 * MIB, &[4 * MIB, 8 * MIB, 8 * MIB]), 8 * MIB);
         assert_eq!(nursery_after(64 * MIB, &[4 * MIB]), 4 * MIB);
     }
@@ -399,7 +399,7 @@ mod tests {
         for _ in 0..3 {
             sizing.collection_ended(CollectionKind::Nursery, 400 * MIB, 2 * MIB);
         }
-        assert_eq!(sizing.current(), 16 * MIB);
+        assert_eq!(sizing.current(), 32 * MIB);
         sizing.collection_ended(CollectionKind::Full, 460 * MIB, 450 * MIB);
         assert_eq!(sizing.current(), 4 * MIB);
     }
