@@ -25,6 +25,7 @@
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `shortages` | what the system refuses: memory, disk, output, threads | exit codes and messages |
 //! | `succession` | a program that makes sandboxes, one after the other | that they are freed: see [`succession`] |
+//! | `traces` | a program with a bit of everything | the decoded traces of it: see [`traces`] |
 //! | `tiers` | the programs of `tests/language` with everything compiled at once | see [`tiers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -59,6 +60,7 @@ mod shortages;
 mod succession;
 mod terminal;
 mod tiers;
+mod traces;
 mod typed;
 
 use std::path::{Path, PathBuf};
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
     trials.extend(succession::trials());
     trials.extend(terminal::trials());
     trials.extend(tiers::trials());
+    trials.extend(traces::trials());
     trials.extend(typed::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -484,11 +484,14 @@ pub struct MachineArguments {
     #[arg(long, value_name = "FOLDER", action = ArgAction::Append, help_heading = "Machine")]
     pub module_path: Vec<PathBuf>,
 
-    /// Report events on the standard error output
+    /// Report what happens on the standard error output: send, every message; ic, every miss of an inline cache; gc,
+    /// every collection; jit, everything about machine code. Or record all events of the run in FILE.pftrace, for
+    /// ui.perfetto.dev
     #[arg(
         long,
         value_name = "WHAT",
         value_delimiter = ',',
+        value_parser = trace,
         env = "SQUALL_TRACE",
         hide_env_values = true,
         help_heading = "Machine"
@@ -518,8 +521,8 @@ pub struct MachineArguments {
     pub stress: bool,
 }
 
-/// The events that can be reported while a program runs.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+/// What can be reported while a program runs, or recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trace {
     /// Every message sent
     Send,
@@ -529,6 +532,23 @@ pub enum Trace {
     Gc,
     /// Everything that the compilers to machine code do, and where optimised code is left, and why
     Jit,
+    /// All events, in a file of this name
+    File(PathBuf),
+}
+
+/// The extension of files in Perfetto's format.
+const TRACE_FILE: &str = ".pftrace";
+
+/// One value of `--trace`.
+fn trace(text: &str) -> Result<Trace, String> {
+    match text {
+        "send" => Ok(Trace::Send),
+        "ic" => Ok(Trace::Ic),
+        "gc" => Ok(Trace::Gc),
+        "jit" => Ok(Trace::Jit),
+        _ if text.ends_with(TRACE_FILE) => Ok(Trace::File(PathBuf::from(text))),
+        _ => Err(format!("write send, ic, gc, jit, or a file with the extension {TRACE_FILE}")),
+    }
 }
 
 /// The tiers that run code.
@@ -615,6 +635,14 @@ impl MachineArguments {
             options.stress_collector(every);
         }
         options
+    }
+
+    /// The file for all events, if there is to be one.
+    pub fn trace_file(&self) -> Option<&Path> {
+        self.trace.iter().find_map(|trace| match trace {
+            Trace::File(path) => Some(path.as_path()),
+            _ => None,
+        })
     }
 
     /// The profilers and debuggers that learn of machine code.

@@ -11,6 +11,7 @@ mod repl;
 mod run;
 mod schedules;
 mod test;
+mod trace;
 mod version;
 
 use squall::{Machine, Options, StartError, Surroundings};

@@ -13,6 +13,7 @@ use squall_newspeak::diagnostics::render::Colour;
 use squall_runtime::model::host::{CompileError, Host};
 use squall_runtime::model::permissions::Permissions;
 use squall_runtime::model::text::ModuleText;
+use squall_runtime::state::vm::Vm;
 
 use crate::compiler::{Assembly, FileKind, RunnableModule, module_with_includes};
 use crate::library;
@@ -84,6 +85,8 @@ impl Host for EmbeddingRef {
     }
 
     fn abandon(&self, code: i32) {
+        // A recording is as complete as it can be.
+        Vm::of_process().events.end();
         self.0.surroundings.abandon(code);
     }
 

@@ -8,6 +8,7 @@
 //! | [`library`] | the kernel and the libraries, compiled and embedded |
 //! | [`embedding`] | the machine inside of another program, for all its native threads |
 //! | [`machine`] | a running machine: programs, turns, messages to objects |
+//! | [`recording`] | records the events of a run |
 //! | [`session`] | evaluates typed inputs, with variables that stay |
 //! | [`testing`] | finds and runs the tests of a module |
 //!
@@ -27,6 +28,7 @@ mod host;
 pub mod library;
 pub mod machine;
 pub mod options;
+pub mod recording;
 pub mod session;
 pub mod surroundings;
 pub mod testing;
@@ -35,6 +37,7 @@ mod watchdog;
 pub use compiler::FileKind;
 pub use machine::{Machine, Reply, StartError};
 pub use options::{Jit, Options, SchedulingPolicy};
+pub use squall_events as events;
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_jit::listing::Part;
 pub use squall_jit::observers;

@@ -208,6 +208,18 @@ impl Machine {
     }
 }
 
+/// For recordings.
+impl Machine {
+    pub(crate) fn vm(&self) -> &'static Vm {
+        self.vm
+    }
+
+    /// The machine's own native thread, which attached before the log was on, notes events from now on.
+    pub(crate) fn take_port(&mut self) {
+        self.thread.port = self.vm.events.port(self.thread.worker_index());
+    }
+}
+
 /// The exit code of a program that has exceeded a budget.
 pub const BUDGET_EXCEEDED: i32 = 1;
 

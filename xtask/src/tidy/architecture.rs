@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-reference", &["squall-newspeak"]),
     ("squall-compiler", &["squall-bytecode"]),
     ("squall-data", &[]),
+    ("squall-events", &[]),
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
@@ -26,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "squall-bytecode",
             "squall-data",
+            "squall-events",
             "squall-foreign",
             "squall-heap",
             "squall-scheduler",
@@ -39,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "squall",
         &[
             "squall-bytecode",
+            "squall-events",
             "squall-heap",
             "squall-interpreter",
             "squall-jit",
@@ -79,6 +82,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("httparse", "squall-system"),
     ("httpdate", "squall-system"),
     ("percent-encoding", "squall-system"),
+    ("prost", "squall-events"),
     ("blake3", "squall-data"),
     ("csv", "squall-data"),
     ("flate2", "squall-data"),

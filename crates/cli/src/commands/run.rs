@@ -9,7 +9,7 @@ use squall_bytecode::module::Module;
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use super::check::show_stages;
-use super::{internal, start};
+use super::{internal, start, trace};
 use crate::arguments::{Report, Run};
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
@@ -31,10 +31,15 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     }
     check_program(&input.path, module.module())?;
     show_warnings(&input);
+    let trace = trace::open(arguments.machine.trace_file())?;
     let mut machine = start(options)?;
     observer::describe_on_quit(machine.observer());
     machine.prepare(&input.path, module);
+    let recording = trace.map(|trace| trace.begin(&mut machine, &input.path));
     let code = machine.run_program();
+    if let Some(recording) = recording {
+        recording.end();
+    }
     if arguments.report.contains(&Report::Transactions) {
         print_error(&machine.describe_transactions());
     }

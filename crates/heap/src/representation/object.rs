@@ -195,6 +195,15 @@ impl Object {
         }
     }
 
+    /// As [`Object::identity_hash`], for an object that the machine numbers for its own sake: if it has no hash yet, it
+    /// gets one from the other end of the range, so that the hashes of the program's objects stay the same.
+    pub fn hidden_hash(self) -> u32 {
+        match self.assigned_hash() {
+            None => self.assign_identity_hash(fresh_hidden_hash()),
+            Some(hash) => hash,
+        }
+    }
+
     /// The count of numbers that the object takes when it gets a hash: an array takes one for each run.
     fn runs(self) -> u32 {
         match self.layout().format() {
@@ -264,6 +273,12 @@ fn fresh_hash(count: u32) -> u32 {
     static NUMBERS: AtomicU32 = AtomicU32::new(1);
     // The numbers need only differ, so relaxed suffices.
     NUMBERS.fetch_add(count, Ordering::Relaxed).wrapping_mul(FACTOR)
+}
+
+/// A hash made of the numbers from the greatest one downwards.
+fn fresh_hidden_hash() -> u32 {
+    static NUMBERS: AtomicU32 = AtomicU32::new(u32::MAX);
+    NUMBERS.fetch_sub(1, Ordering::Relaxed).wrapping_mul(FACTOR)
 }
 
 /// The number that an identity hash was made of. Numbers are consecutive, in the order of the objects' first requests

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use squall_bytecode::instructions::Opcode;
+use squall_events as events;
 use squall_heap::{Object, Word};
 
 use crate::concurrency::isolation::leaving;
@@ -38,6 +39,7 @@ use crate::model::types::{Shape, Type};
 use crate::objects::rights::{self, Kind};
 use crate::objects::string::make_string;
 use crate::objects::typed::{boxing, scalars};
+use crate::state::recording;
 use crate::state::sandbox::SandboxRef;
 use crate::state::strand::waiter;
 use crate::state::strand::{Claimed, Delivery, Wait};
@@ -97,6 +99,8 @@ pub fn make(thread: &mut Thread, capacity: usize) -> Result<Word, Failure> {
     channel.initialize_slot(FIRST, index_word(0));
     channel.initialize_slot(HELD, index_word(0));
     channel.initialize_slot(SANDBOX, sandbox.map_or(Word::NIL, |sandbox| sandbox.object()));
+    drop(scope);
+    thread.note(events::Kind::ChannelCreated, || [recording::number_of_object(channel.word())]);
     Ok(channel.word())
 }
 
@@ -291,7 +295,10 @@ fn read_for(
     let kind = element_type(source);
     let outcome = match try_read(thread, source) {
         Look::Wait => wait(thread, source, READERS, waiter, rendezvous::brought_by_reader(side)),
-        look => answer(thread, look, source),
+        look => {
+            note_done(thread, &look, events::Kind::ChannelReceived, source);
+            answer(thread, look, source)
+        }
     };
     Ok((outcome, kind))
 }
@@ -354,7 +361,10 @@ fn write_if(
     Ok(Some(match try_write(thread, target, value, waiter) {
         Look::Wait => wait(thread, target, WRITERS, waiter, value),
         Look::Accepted => Outcome::Park,
-        look => answer(thread, look, target),
+        look => {
+            note_done(thread, &look, events::Kind::ChannelSent, target);
+            answer(thread, look, target)
+        }
     }))
 }
 
@@ -427,6 +437,13 @@ fn wait(
     waiting::enqueue(thread, channel, queue, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, channel);
     Outcome::Park
+}
+
+/// Notes an operation on a channel that did not wait.
+fn note_done(thread: &Thread, look: &Look, kind: events::Kind, channel: Object) {
+    if matches!(look, Look::Done(_)) {
+        thread.note(kind, || [recording::number_of_object(channel.word())]);
+    }
 }
 
 /// The outcome of a look that found something. *GC point* if an element was dropped.

@@ -18,12 +18,14 @@
 
 use std::time::Duration;
 
+use squall_events::Kind;
 use squall_heap::{LayoutId, Object, Word};
 
 use crate::concurrency::timers;
 use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::state::recording;
 use crate::state::strand::waiter;
 use crate::state::strand::{Delivery, Wait};
 use crate::state::thread::{Thread, Window, allocated};
@@ -110,6 +112,7 @@ fn pass_or_wait(
     let object = lock_object(window.get(0))?;
     waiting::lock(&mut thread.mutator, object);
     if let Some(answer) = attempt(thread, object) {
+        note_acquired(thread, object);
         waiting::unlock(&mut thread.mutator, object);
         return Ok(Outcome::Return(answer));
     }
@@ -123,6 +126,13 @@ fn pass_or_wait(
         timers::wake_after(thread, timer, strand, ticket, Word::FALSE);
     }
     Ok(Outcome::Park)
+}
+
+/// Notes that the running strand has got a mutex.
+fn note_acquired(thread: &Thread, object: Object) {
+    if matches!(object.layout(), known::MUTEX | known::SHARED_MUTEX) {
+        thread.note(Kind::LockAcquired, || [recording::number_of_object(object.word())]);
+    }
 }
 
 /// Locks a mutex this many times more, within a time if one is given; answers whether it did. *GC point.*
@@ -175,6 +185,7 @@ pub fn unlock_mutex(thread: &mut Thread, word: Word, times: i64) -> Result<Word,
     set_number(thread, mutex, NUMBER, depth);
     let mut next = None;
     if depth == 0 {
+        thread.note(Kind::LockReleased, || [recording::number_of_object(mutex.word())]);
         mutex.set_slot(&mut thread.mutator, HOLDER, Word::NIL);
         next = waiting::dequeue(thread, mutex, WAITERS);
         if let Some(&(waiter, _)) = next.as_ref() {
@@ -342,6 +353,7 @@ fn count_missing(barrier: Object) -> i64 {
 
 /// Lets all strands at a locked barrier continue, and unlocks it.
 fn open_barrier(thread: &mut Thread, barrier: Object) {
+    thread.note(Kind::BarrierOpened, || [recording::number_of_object(barrier.word())]);
     let enrolled = number(barrier, HOLDER);
     set_number(thread, barrier, NUMBER, enrolled);
     let waiters = waiting::take_all(thread, barrier, WAITERS);

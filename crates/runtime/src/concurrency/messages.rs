@@ -33,8 +33,8 @@ use crate::state::strand::EMBEDDER;
 use crate::state::strand::{Delivery, Role, slots};
 use crate::state::thread::{Stop, Thread, Window, allocated};
 
-/// The kind.
-pub const KIND: usize = 1;
+pub use crate::state::vat::KIND;
+
 /// The destination of the result.
 pub const RESULT: usize = 2;
 /// The receiver; the arguments follow.

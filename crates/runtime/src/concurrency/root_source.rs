@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use squall_heap::{CollectionKind, CollectionReport, Object, RootAddress, RootSource, Tracer};
 
 use crate::concurrency::sandbox::metering;
+use crate::state::recording;
 use crate::state::strand::StrandRef;
 use crate::state::thread::Thread;
 use crate::state::tracing;
@@ -129,6 +130,7 @@ unsafe impl RootSource for Roots {
     }
 
     fn collected(&self, report: &CollectionReport) {
+        recording::collected(self.vm, report);
         if self.vm.options.tracing.collections {
             tracing::collected(self.vm, report);
         }

@@ -16,11 +16,14 @@
 
 use std::sync::atomic::Ordering;
 
+use squall_events::Kind;
+
 use crate::concurrency::vats::Ready;
 use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::worker;
 use crate::execution::calls;
 use crate::state::items::{Item, ItemKind};
+use crate::state::recording;
 use crate::state::strand::{self, Claimed, Model, Standing, StrandRef};
 use crate::state::thread::{Stop, Thread};
 use crate::state::vat::VatRef;
@@ -44,6 +47,7 @@ pub fn yields(thread: &mut Thread) {
     }
     thread.running().stand_at(thread.state, Standing::BeforeInstruction);
     strand::touch(thread, thread.strand());
+    thread.note(Kind::StrandPreempted, || [recording::number_of(thread.strand())]);
     let stopped = thread.stop_running();
     let has_next = match rotated_vat(thread, &stopped) {
         Some(vat) => switch_by(thread, |thread| next_of_vat(thread, vat, stopped)),

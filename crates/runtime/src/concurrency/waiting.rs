@@ -26,11 +26,13 @@
 //! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
 //! processor away when that takes long.
 
+use squall_events::Kind;
 use squall_heap::{Mutator, Object, Word};
 
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::state::items::Item;
+use crate::state::recording;
 use crate::state::strand::status::{Missed, Parked};
 use crate::state::strand::waiter;
 use crate::state::strand::{self, Claimed, Delivery, Model, Standing, StrandRef, Wait};
@@ -138,6 +140,7 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     running.stand_at(thread.state, standing);
     running.set_site(thread.call_site);
     running.set_parked_at(thread.ticks);
+    note_blocked(thread, waits_for, standing, wait);
     set_transaction_aside(thread);
     let parked = thread.park(wait);
     if let Some(missed) = parked.missed
@@ -147,6 +150,16 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
         make_up_for(thread, claimed, missed);
     }
     parked
+}
+
+/// Notes that the running strand waits.
+#[inline(always)]
+fn note_blocked(thread: &Thread, waits_for: Word, standing: Standing, wait: Wait) {
+    thread.note(Kind::StrandBlocked, || {
+        let reason = recording::reason_of(waits_for, wait, standing != Standing::InCall);
+        let entity = recording::number_of_object(waits_for);
+        [reason as u64, entity, recording::number_of_site(thread.call_site)]
+    });
 }
 
 /// Fulfils a wish that came when the strand was about to park.
@@ -165,7 +178,14 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     claimed.set_running(thread.worker_index());
     thread.transaction = claimed.take_transaction().or_else(|| thread.transaction.take());
     thread.unpark(claimed);
+    note_resumed(thread);
     true
+}
+
+/// Notes that the strand of the thread runs from now on.
+#[inline(always)]
+pub fn note_resumed(thread: &Thread) {
+    thread.note(Kind::StrandResumed, || [recording::number_of(thread.strand())]);
 }
 
 /// Saves the transaction of a strand that is about to park. The thread keeps one that other strands execute, too, until
@@ -367,6 +387,12 @@ pub fn strand_of(waiter: Object) -> Option<StrandRef> {
     StrandRef::of_object(strand_object_of(waiter))
 }
 
+/// Notes that the wait of a strand ends.
+#[inline(always)]
+fn note_woken(thread: &Thread, strand: &Claimed) {
+    thread.note(Kind::StrandWoken, || [recording::number_of(strand.strand())]);
+}
+
 /// Makes a claimed strand ready, to find this value.
 #[inline]
 pub fn wake(thread: &mut Thread, strand: Claimed, value: Word) {
@@ -378,6 +404,7 @@ pub fn wake(thread: &mut Thread, strand: Claimed, value: Word) {
 pub fn wake_with_own_value(thread: &mut Thread, strand: Claimed) {
     thread.vm.concurrency().timers.cancel(thread.vm, &strand);
     strand.set_delivery(Delivery::Value);
+    note_woken(thread, &strand);
     make_ready(thread, strand, Place::Next);
 }
 
@@ -387,6 +414,7 @@ pub fn wake_strand(thread: &mut Thread, strand: Claimed, delivery: Delivery, val
     thread.vm.concurrency().timers.cancel(thread.vm, &strand);
     strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.set_delivery(delivery);
+    note_woken(thread, &strand);
     // The awaited strand will often wait in turn: then the other one continues at once.
     make_ready(thread, strand, Place::Next);
 }

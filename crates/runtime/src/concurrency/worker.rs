@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use squall_events::{Kind, Track};
 use squall_heap::{Object, Word};
 use squall_scheduler::{Hooks, Parked, Return, WorkerId};
 
@@ -30,6 +31,7 @@ use crate::model::function::Site;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::state::items::TimerKey;
 use crate::state::items::{Item, ItemKind};
+use crate::state::recording;
 use crate::state::sandbox::{self, SandboxRef};
 use crate::state::stack::halt_code;
 use crate::state::strand::{
@@ -107,8 +109,7 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
             Some(item) => run_item(thread, item),
             None => {
                 vm.host().flush();
-                let Thread { mutator, worker, .. } = thread;
-                match mutator.native(|| worker.park()) {
+                match park(thread) {
                     Parked::Stalled if !stalls::frees_right(thread) => return Finished::Stalled,
                     Parked::Surplus => return Finished::Done,
                     Parked::Stalled | Parked::Woken | Parked::Stopped => {}
@@ -117,6 +118,15 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
             }
         }
     }
+}
+
+/// Parks the worker, which has nothing to run.
+fn park(thread: &mut Thread) -> Parked {
+    thread.note(Kind::WorkerIdle, || []);
+    let Thread { mutator, worker, .. } = thread;
+    let parked = mutator.native(|| worker.park());
+    thread.note(Kind::WorkerBusy, || []);
+    parked
 }
 
 /// How many items are run from one look at the clock to the next.
@@ -214,7 +224,9 @@ fn run_on(thread: &mut Thread) {
 
 /// Runs a turn on a strand that is kept for the next one, unless it parks.
 fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
+    vat.note_received(thread);
     let Some(message) = promises::attend(thread, vat, message) else { return };
+    vat.note_turn(thread, message, message.element(messages::RECEIVER));
     if let Some(sandbox) = vat.sandbox() {
         return run_metered_turn(thread, vat, sandbox, message);
     }
@@ -231,6 +243,7 @@ fn run_metered_turn(thread: &mut Thread, vat: VatRef, sandbox: SandboxRef, messa
     if !sandbox.is_over() {
         return run_new_turn(thread, vat, message);
     }
+    vat.note_turn_end(thread, true);
     let (result, error) = (message.element(messages::RESULT), sandbox::error(sandbox));
     promises::settle_result(thread, Some(vat), result, Ending::Killed, error);
 }
@@ -244,6 +257,7 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
             run_strand(thread, strand);
         }
         Err(_) => {
+            vat.note_turn_end(thread, true);
             let result = thread.message[0].object().element(messages::RESULT);
             let error = match vat.sandbox() {
                 Some(sandbox) if sandbox.is_over() => sandbox::error(sandbox),
@@ -269,6 +283,7 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
     shared::release(thread);
     // A parked strand is not this thread's any more.
     let Some(strand) = thread.leave_strand() else { return };
+    note_stop(thread, strand.strand(), stop);
     match stop {
         Stop::Parked => unreachable!("a strand that stops to wait was parked"),
         Stop::Switched | Stop::Hot => unreachable!("the tier goes on with the strand"),
@@ -283,6 +298,15 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
         Stop::Killed => finish(thread, strand, Ending::Killed),
         Stop::Crossed => unreachable!("there is no call of C on the native stack"),
     }
+}
+
+/// Notes that the worker runs a strand no longer.
+#[inline(always)]
+fn note_stop(thread: &Thread, strand: StrandRef, stop: Stop) {
+    let is_ready = matches!(stop, Stop::Preempted | Stop::Displaced);
+    let kind = if is_ready { Kind::StrandPreempted } else { Kind::StrandStopped };
+    thread
+        .note_on(kind, || (recording::track_of(thread.vm, strand), [recording::number_of(strand)]));
 }
 
 /// Runs the strand until it stops.
@@ -306,11 +330,21 @@ fn resume(thread: &mut Thread, claimed: Claimed) {
 
 /// Begins with the strand's message.
 pub(super) fn begin(thread: &mut Thread, strand: StrandRef) {
+    if thread.is_recording() && recording::track_of(thread.vm, strand) == own_track(strand) {
+        thread.note(Kind::StrandBegun, || {
+            [recording::number_of(strand), recording::number_of_vat(thread.vm, strand.vat())]
+        });
+    }
     thread.start_state();
     match strand.slot(strand::slots::TASK).as_object() {
         Some(message) => messages::begin(thread, message),
         None => thread.state.pc = halt_code(),
     }
+}
+
+/// The track of a strand that is no turn.
+fn own_track(strand: StrandRef) -> Track {
+    Track::Strand(recording::number_of(strand))
 }
 
 /// The second half of [`stop_later`], by the vat's owner.
@@ -340,6 +374,7 @@ fn enter_by(thread: &mut Thread, strand: Claimed, enter: impl FnOnce(&mut Thread
     }
     let standing = strand.standing();
     enter(thread, strand);
+    waiting::note_resumed(thread);
     shared::look_for_others(thread);
     if standing == Standing::InCall {
         deliver(thread);
@@ -441,8 +476,14 @@ fn finish(thread: &mut Thread, claimed: Claimed, ending: Ending) {
     let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
     let result = if has_no_result { Word::NIL } else { task };
     let turn = vat.filter(|vat| vat.turn() == Some(strand));
+    let has_failed = ending != Ending::Returned;
     if let Some(vat) = turn {
+        vat.note_turn_end(thread, has_failed);
         vat.set_turn(None);
+    } else {
+        thread.note_on(Kind::StrandEnded, || {
+            (own_track(strand), [recording::number_of(strand), u64::from(has_failed)])
+        });
     }
     if role == Role::Branch {
         forks::take_from_list(thread, strand.object());
@@ -484,6 +525,7 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
 /// The first half of [`outside`]. *GC point.*
 #[inline]
 pub fn go_outside(thread: &mut Thread) {
+    thread.note(Kind::CalloutBegun, || [recording::number_of_site(thread.call_site)]);
     let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced);
     thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
     thread.leave_plain();
@@ -505,6 +547,7 @@ pub fn come_back(thread: &mut Thread) {
         let vat = vat_of_exclusive(thread.strand());
         thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
     }
+    thread.note(Kind::CalloutEnded, || []);
     // See `transactions/guarding.rs`.
     thread.must_look = thread.is_displaced || guarded::is_out_of_step(thread);
 }

@@ -22,6 +22,7 @@ pub mod items;
 pub mod limit;
 pub mod pacing;
 pub mod primitive_code;
+pub mod recording;
 pub mod roots;
 pub mod sandbox;
 pub mod services;

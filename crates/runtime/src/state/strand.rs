@@ -32,6 +32,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use squall_events::Kind;
 use squall_heap::{CollectionKind, Mutator, Object, RootAddress, WORD_BYTES, Word, slot_kinds};
 
 use crate::model::function::Site;
@@ -41,6 +42,7 @@ use crate::model::types::Type;
 use crate::state::affinity::{Affinity, Home};
 use crate::state::anchor::Anchor;
 use crate::state::fences;
+use crate::state::recording;
 use crate::state::roots::RootWord;
 use crate::state::sandbox::{Sandbox, SandboxRef};
 use crate::state::stack::{Activation, Bottom, Stack};
@@ -745,8 +747,20 @@ pub(crate) fn make_counted(
     strand.sandbox.store(SandboxRef::pointer(sandbox), Ordering::Relaxed);
     strand.identity.store(new_identity(thread), Ordering::Relaxed);
     strand.status.make(ORDINARY_PRIORITY);
+    note_made(thread, strand, vat);
     touch(thread, strand);
     Ok(claimed)
+}
+
+/// Notes that the running strand has made another one. Turns, which workers make, are noted as such.
+#[inline(always)]
+fn note_made(thread: &Thread, strand: StrandRef, vat: Option<VatRef>) {
+    if thread.is_recording() && thread.running_strand().is_some() {
+        thread.note(Kind::StrandCreated, || {
+            let site = recording::number_of_site(thread.call_site);
+            [recording::number_of(strand), recording::number_of_vat(thread.vm, vat), site]
+        });
+    }
 }
 
 /// A number that no other strand ever had, a multiple of 8.

@@ -11,6 +11,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+use squall_events::Port;
 use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Word};
 use squall_scheduler::{Worker, WorkerId};
 
@@ -333,6 +334,8 @@ pub struct Thread {
     pub sandbox: Option<SandboxRef>,
     /// What is counted of that one.
     pub metering: Metering,
+    /// The way of its events into the log, if that is on: see [`crate::state::recording`].
+    pub port: Option<Port>,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -421,6 +424,7 @@ impl Thread {
                 random: 0,
                 sandbox: None,
                 metering: Metering::default(),
+                port: vm.events.port(worker.id().index() as u32),
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,

@@ -32,9 +32,12 @@
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
 use parking_lot::Mutex;
+use squall_events::Kind;
 use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Tracer, Word};
 
 use crate::model::known::{self, KnownClass};
@@ -75,6 +78,9 @@ pub mod slots {
 /// The element of a message, or of a promise's reaction, that refers to the next one of its list, or is nil.
 pub const NEXT: usize = 0;
 
+/// The element of a message that is its kind.
+pub const KIND: usize = 1;
+
 /// A vat's native part.
 pub struct Vat {
     /// Its holder, and the ready strands.
@@ -95,6 +101,11 @@ pub struct Vat {
     home: AtomicU32,
     /// The sandbox that its turns belong to, or null.
     sandbox: AtomicPtr<Sandbox>,
+    /// Its number in events, or 0 if it was in none yet.
+    number: AtomicU64,
+    /// The counts of the messages that were put into the mailbox and taken from there while events were recorded.
+    posted: AtomicU64,
+    taken: AtomicU64,
     /// Whether it is part of a slab only.
     is_free: AtomicBool,
 }
@@ -230,6 +241,7 @@ impl VatRef {
     /// Appends a message, and schedules the vat if need be.
     pub fn post(self, thread: &mut Thread, message: Object) {
         let locked = self.lock();
+        self.note_sent(thread, message);
         self.change_room(thread, -1);
         match self.slot(slots::LAST).as_object() {
             Some(last) => last.set_element(&mut thread.mutator, NEXT, message.word()),
@@ -592,6 +604,51 @@ impl VatRef {
         memory
     }
 
+    /// Its number in events.
+    pub fn number(self, vm: &Vm) -> u64 {
+        match self.number.load(Ordering::Relaxed) {
+            0 => self.take_number(vm),
+            number => number,
+        }
+    }
+
+    #[cold]
+    fn take_number(self, vm: &Vm) -> u64 {
+        let new = vm.events.number_vat();
+        let taken = self.number.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+        taken.err().unwrap_or(new)
+    }
+
+    /// Begins another life.
+    fn forget_numbers(self) {
+        for count in [&self.number, &self.posted, &self.taken] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a message that is put into the mailbox; answers how many are there. The vat is locked.
+    pub(crate) fn count_posted(self) -> u64 {
+        let posted = self.posted() + 1;
+        // Stored under the lock only.
+        self.posted.store(posted, Ordering::Relaxed);
+        posted.saturating_sub(self.taken())
+    }
+
+    /// Counts a message that was taken from the mailbox; answers how many are left. For the owner.
+    pub(crate) fn count_taken(self) -> u64 {
+        let taken = self.taken() + 1;
+        self.taken.store(taken, Ordering::Relaxed);
+        self.posted().saturating_sub(taken)
+    }
+
+    pub(crate) fn posted(self) -> u64 {
+        self.posted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn taken(self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
     /// Whether a worker will run it, or look at it.
     fn is_active(self) -> bool {
         self.ownership.is_active() && !self.is_held.load(Ordering::Relaxed)
@@ -687,6 +744,9 @@ impl Vat {
             memory: AtomicPtr::default(),
             home: AtomicU32::new(Home::ANYWHERE.bits()),
             sandbox: AtomicPtr::default(),
+            number: AtomicU64::new(0),
+            posted: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
             is_free: AtomicBool::new(true),
         }
     }
@@ -702,6 +762,8 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     vat.is_held.store(false, Ordering::Relaxed);
     vat.object.set(object.word());
     vat.set_home(Home::ANYWHERE);
+    vat.forget_numbers();
+    thread.note(Kind::VatCreated, || [vat.number(thread.vm)]);
     if let Some(sandbox) = thread.sandbox {
         vat.enter_sandbox(sandbox);
     }

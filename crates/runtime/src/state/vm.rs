@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use squall_events::Log;
 use squall_foreign::LinkedFunction;
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, RootSource, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
@@ -109,6 +110,8 @@ pub struct Vm {
     pub vats: Vats,
     /// The native threads that the program knows.
     pub native_threads: NativeThreads,
+    /// The events of the run.
+    pub events: Log,
     /// Whether the program has ended.
     pub ended: Ended,
     /// With a seed: how often random bytes were asked for.
@@ -145,6 +148,7 @@ impl Vm {
         let half = heap.statistics().max_heap_bytes / 2;
         let grown = half / size_of::<u64>();
         limit_growth(options.max_bottom_words, options.max_stack_words, grown);
+        let is_seeded = options.scheduler.seed.is_some();
         let scheduler = (layers.make_scheduler)(options.scheduler.clone());
         let vm: &'static Vm = Box::leak(Box::new(Vm {
             heap,
@@ -158,6 +162,7 @@ impl Vm {
             strands: Strands::default(),
             vats: Vats::default(),
             native_threads: NativeThreads::default(),
+            events: Log::new(is_seeded),
             ended: Ended::default(),
             entropy: std::sync::atomic::AtomicU64::new(0),
             transactions: Transactions::new(half),

@@ -9,6 +9,7 @@
 //! Invariant: the steps and their order are those of the [parent](super) and of [`waiting`], so strands that come in the
 //! usual way and in the general way meet each other. No GC point is here.
 
+use squall_events::Kind;
 use squall_heap::{Object, Word};
 
 use super::slots::{BUFFER, POISONED, READERS, SANDBOX, TYPE, WRITERS};
@@ -16,6 +17,7 @@ use super::{AS_IT_IS, get};
 use crate::concurrency::waiting::{self, Sole};
 use crate::model::known;
 use crate::model::outcome::Outcome;
+use crate::state::recording;
 use crate::state::strand::{Claimed, waiter};
 use crate::state::thread::Thread;
 
@@ -63,6 +65,7 @@ pub fn read(thread: &mut Thread, channel: Word, side: Side) -> Meeting {
                 Some(claimed) => waiting::wake_with_own_value(thread, claimed),
                 None => return Meeting::Unusual,
             }
+            thread.note(Kind::ChannelReceived, || [recording::number_of_object(channel.word())]);
             Meeting::Done(value)
         }
         Sole::Several => give_up(thread, channel),
@@ -80,6 +83,7 @@ pub fn write(thread: &mut Thread, channel: Word, value: Word, side: Side) -> Mee
                 Some(claimed) => waiting::wake(thread, claimed, value),
                 None => return Meeting::Unusual,
             }
+            thread.note(Kind::ChannelSent, || [recording::number_of_object(channel.word())]);
             Meeting::Done(value)
         }
         Sole::Strand(_) | Sole::Several => give_up(thread, channel),

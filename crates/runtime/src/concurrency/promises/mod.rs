@@ -34,6 +34,7 @@ pub mod unsettled;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use squall_events::Kind;
 use squall_heap::{Flag, Object, RootAddress, Word};
 
 use crate::concurrency::embedding::calls;
@@ -41,6 +42,7 @@ use crate::concurrency::messages;
 use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
+use crate::state::recording;
 use crate::state::strand::EMBEDDER;
 use crate::state::strand::Ending;
 use crate::state::thread::{Thread, allocated};
@@ -163,6 +165,10 @@ pub fn make(thread: &mut Thread, owner: VatRef, origin: Word) -> Result<Object, 
     promise.initialize_slot(slots::STATE, zero);
     promise.initialize_slot(slots::OWNER, owner.object.get());
     promise.initialize_slot(slots::ORIGIN, origin);
+    thread.note(Kind::PromiseCreated, || {
+        let number = recording::number_of_object(promise.word());
+        [number, owner.number(thread.vm), if origin.is_small_integer() { origin.bits() } else { 0 }]
+    });
     Ok(promise)
 }
 

@@ -1,6 +1,7 @@
 //! Settling promises: with an object, an error, or another promise. Resolvers, turns and followed promises call this
 //! module.
 
+use squall_events::Kind;
 use squall_heap::{Object, RootHandle, Word};
 
 use super::{
@@ -12,6 +13,7 @@ use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::objects::far_reference;
+use crate::state::recording;
 use crate::state::thread::{Thread, allocated};
 use crate::state::vat::{self, VatRef};
 
@@ -153,6 +155,12 @@ pub(super) fn publish(
     thread.mutator.truncate_roots(depth);
 }
 
+/// Notes that a promise has its outcome.
+fn note_settled(thread: &Thread, promise: Object, end: State) {
+    let kind = if end == State::Broken { Kind::PromiseBroken } else { Kind::PromiseResolved };
+    thread.note(kind, || [recording::number_of_object(promise.word())]);
+}
+
 /// A series of promises that are settled one after the other.
 struct Publication {
     here: VatRef,
@@ -249,6 +257,7 @@ impl Publication {
         if first == Word::NIL {
             promise.set_slot(&mut thread.mutator, slots::OUTCOME, outcome);
             set_state(thread, promise, end);
+            note_settled(thread, promise, end);
             if end == State::Broken && !self.had_reactions {
                 origins::record(thread.vm, promise);
             }

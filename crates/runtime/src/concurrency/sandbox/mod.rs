@@ -42,6 +42,7 @@ pub mod metering;
 
 use std::sync::atomic::Ordering;
 
+use squall_events::Kind;
 use squall_heap::{Object, Word};
 
 use crate::concurrency::embedding::errands;
@@ -54,6 +55,7 @@ use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::objects::string::symbol_object;
 use crate::state::items::{Item, ItemKind};
+use crate::state::recording;
 use crate::state::sandbox::{Budgets, Grants, Reason, SandboxRef, slots};
 use crate::state::strand::StrandRef;
 use crate::state::thread::{Thread, Window, allocated};
@@ -122,6 +124,7 @@ fn make_in_program(
         object.initialize_slot(slots::PROMISE, window.get(first));
     }
     sandbox.0.object.set(object.word());
+    thread.note(Kind::SandboxCreated, || [recording::number_of_object(object.word())]);
     Ok(object)
 }
 
@@ -197,6 +200,7 @@ fn end(vm: &'static Vm, sandbox: SandboxRef, reason: Reason, report: String) -> 
 
 /// Ends the strands of a sandbox that is over, reports that, and settles the promise for it. *GC point.*
 fn clear(thread: &mut Thread, sandbox: SandboxRef) {
+    thread.note(Kind::SandboxEnded, || [recording::number_of_object(sandbox.object())]);
     let vm = thread.vm;
     let reason = Reason::of(sandbox.0.reason.load(Ordering::Acquire));
     if reason != Reason::Terminated {

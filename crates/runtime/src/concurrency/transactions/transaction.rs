@@ -15,6 +15,7 @@
 
 use std::sync::atomic::AtomicU32;
 
+use squall_events::Kind;
 use squall_heap::{Mutator, Object, Word};
 use squall_transactions::{Attempt, Conflict};
 
@@ -73,6 +74,7 @@ pub fn try_begin(
     transaction.begun = None;
     transaction.attempt.begin(&memory.space);
     std::mem::swap(&mut thread.transaction, &mut thread.spare_transaction);
+    thread.note(Kind::TransactionBegun, || []);
     true
 }
 
@@ -100,6 +102,7 @@ pub fn try_commit(thread: &mut Thread) -> bool {
     // There was no transaction: this one takes the spare one.
     std::mem::swap(&mut thread.transaction, &mut thread.spare_transaction);
     thread.transaction = None;
+    thread.note(Kind::TransactionCommitted, || []);
     true
 }
 
@@ -190,6 +193,7 @@ pub fn begin(thread: &mut Thread) -> Outcome {
         thread.tally.became_inevitable();
         thread.vm.transactions.statistics.note_inevitable(home.pc as usize, None);
     }
+    thread.note(Kind::TransactionBegun, || []);
     if thread.is_guarded { Outcome::Return(Word::NIL) } else { Outcome::Guard(Word::NIL) }
 }
 
@@ -354,6 +358,7 @@ pub fn commit(thread: &mut Thread) -> Outcome {
     let effects =
         (!transaction.effects.is_empty()).then(|| std::mem::take(&mut transaction.effects));
     thread.tally.committed(length);
+    thread.note(Kind::TransactionCommitted, || []);
     finish(thread, memory);
     if !changed.is_empty() {
         sleepers::wake_changed(thread, memory, &changed);
@@ -420,6 +425,7 @@ pub fn abandon(thread: &mut Thread) {
     {
         let memory = thread.memory.expect("a guarded vat has a memory");
         transaction.attempt.release(&memory.space);
+        thread.note(Kind::TransactionAborted, || []);
         finish(thread, memory);
     }
 }
@@ -435,6 +441,7 @@ pub(super) fn lose(thread: &mut Thread, conflict: Conflict<Note>) {
     let now = begun.map(|_| thread.vm.scheduler.elapsed());
     let took = begun.zip(now).map(|((begun, attempts), now)| (now.saturating_sub(begun), attempts));
     thread.tally.lost(Cause::of(&conflict), took);
+    thread.note(Kind::TransactionAborted, || []);
     thread.vm.transactions.statistics.note_conflict(memory, written, &conflict);
     restart(thread, memory);
     match conflict {
@@ -577,6 +584,7 @@ pub fn retry(thread: &mut Thread) -> Outcome {
         }
     }
     thread.tally.retried();
+    thread.note(Kind::TransactionRetried, || []);
     let memory = super::access::memory(thread);
     let attempt = &running(thread).attempt;
     if attempt.is_inevitable() {

@@ -1,0 +1,251 @@
+//! Recording: notes the events of the [table](squall_events::table) in the log of the machine. The layers above call
+//! [`Thread::note`] where something happens.
+//!
+//! Nothing is noted unless the log is on. Then each native thread has a port, which it got when it attached; so a note
+//! costs a load and a test when the log is off. Compiled code notes nothing itself: whatever the table has goes through
+//! functions of the runtime in all tiers, so events are the same with each of them.
+//!
+//! Entities have numbers. A strand's is its identity. A vat gets one when it is first noted. Messages count in their
+//! vat: a mailbox keeps the order of messages, so the count of those posted and the count of those taken name a message
+//! at both ends, without a word in it. Other entities have the hash in their header, from a range of its own, so that
+//! recording does not change the hashes that programs see.
+//!
+//! A note needs no object to stay in its place, and is no GC point; under a seed it may write to the log's sink.
+
+use squall_bytecode::module::Site as SiteDescription;
+use squall_events::table::Reason;
+use squall_events::{Kind, Names, Port, Record, Track, record};
+use squall_heap::{CollectionKind, CollectionReport, LayoutId, Object, Word};
+
+use crate::model::function::Site;
+use crate::model::known;
+use crate::state::strand::{StrandRef, Wait};
+use crate::state::thread::Thread;
+use crate::state::vat::{self, VatRef};
+use crate::state::vm::Vm;
+
+impl Thread {
+    /// Notes an event of the strand that runs here, or of the worker between strands. The fields are computed only if the
+    /// log is on.
+    #[inline(always)]
+    pub fn note<const N: usize>(&self, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
+        if let Some(port) = &self.port {
+            note_in(self, port, kind, fields);
+        }
+    }
+
+    /// Notes an event on a track.
+    #[inline(always)]
+    pub fn note_on<const N: usize>(&self, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
+        if let Some(port) = &self.port {
+            note_on(self, port, kind, event);
+        }
+    }
+
+    /// Whether events are noted.
+    #[inline(always)]
+    pub fn is_recording(&self) -> bool {
+        self.port.is_some()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_in<const N: usize>(
+    thread: &Thread,
+    port: &Port,
+    kind: Kind,
+    fields: impl FnOnce() -> [u64; N],
+) {
+    let track = thread.running_strand().map_or(Track::Worker, |strand| track_of(thread.vm, strand));
+    write(thread.vm, port, kind, track, fields());
+}
+
+#[cold]
+#[inline(never)]
+fn note_on<const N: usize>(
+    thread: &Thread,
+    port: &Port,
+    kind: Kind,
+    event: impl FnOnce() -> (Track, [u64; N]),
+) {
+    let (track, fields) = event();
+    write(thread.vm, port, kind, track, fields);
+}
+
+fn write<const N: usize>(vm: &Vm, port: &Port, kind: Kind, track: Track, given: [u64; N]) {
+    debug_assert_eq!(N, kind.fields().len(), "an event has the fields of the table");
+    let mut fields = [0; 3];
+    fields[..N].copy_from_slice(&given);
+    port.note(&vm.events, &Record { time: now(vm), kind, track, fields });
+}
+
+/// The time of an event that happens now.
+fn now(vm: &Vm) -> u64 {
+    vm.events.now(|| vm.scheduler.elapsed())
+}
+
+/// The track of a strand: that of its vat if the strand is the vat's turn.
+pub fn track_of(vm: &Vm, strand: StrandRef) -> Track {
+    match strand.vat().filter(|vat| vat.turn() == Some(strand)) {
+        Some(vat) => Track::Vat(vat.number(vm)),
+        None => Track::Strand(number_of(strand)),
+    }
+}
+
+/// The number of a strand.
+pub fn number_of(strand: StrandRef) -> u64 {
+    strand.identity() >> 3
+}
+
+/// The number of a vat that there may be, or 0.
+pub fn number_of_vat(vm: &Vm, vat: Option<VatRef>) -> u64 {
+    vat.map_or(0, |vat| vat.number(vm))
+}
+
+/// The number of an object that strands share; 0 for other words.
+pub fn number_of_object(word: Word) -> u64 {
+    word.as_object().map_or(0, |object| match object.layout() {
+        known::STRAND => StrandRef::of_object(object).map_or(0, number_of),
+        _ => u64::from(object.hidden_hash()),
+    })
+}
+
+/// The address of a site that there may be, or 0.
+pub fn number_of_site(site: Option<&'static Site>) -> u64 {
+    site.map_or(0, |site| std::ptr::from_ref(site).addr() as u64)
+}
+
+/// The address of the site that has sent a message, or 0.
+fn site_of_message(message: Object) -> u64 {
+    let kind = message.element(vat::KIND);
+    // The kinds that are no sites are small.
+    let is_site = kind.is_small_integer() && kind.bits() > 1 << 16;
+    if is_site { kind.bits() } else { 0 }
+}
+
+/// Why a strand waits for this.
+pub fn reason_of(waits_for: Word, wait: Wait, begins_again: bool) -> Reason {
+    if wait == Wait::Suspension {
+        return Reason::Suspension;
+    }
+    if begins_again {
+        return Reason::Transaction;
+    }
+    if waits_for.is_small_integer() {
+        return Reason::Time;
+    }
+    match waits_for.as_object().map(|object| object.layout()) {
+        // A choice waits for several channels, which are in an array.
+        Some(known::CHANNEL | known::ARRAY) => Reason::Channel,
+        Some(known::MUTEX | known::SHARED_MUTEX) => Reason::Lock,
+        Some(known::CONDITION) => Reason::Condition,
+        Some(known::SEMAPHORE) => Reason::Semaphore,
+        Some(known::BARRIER) => Reason::Barrier,
+        Some(known::BUCKET) => Reason::Bucket,
+        Some(known::STRAND) => Reason::Strand,
+        Some(known::PROMISE) => Reason::Promise,
+        Some(known::VAT) => Reason::Mailbox,
+        Some(known::JOIN) => Reason::Branches,
+        Some(known::RIGHT) => Reason::Outside,
+        _ => Reason::Other,
+    }
+}
+
+/// Messages.
+impl VatRef {
+    /// Notes that a message is put into the mailbox. The vat is locked.
+    #[inline(always)]
+    pub(crate) fn note_sent(self, thread: &Thread, message: Object) {
+        if thread.is_recording() {
+            let length = self.count_posted();
+            thread.note(Kind::MessageSent, || {
+                let number = record::message(self.number(thread.vm), self.posted());
+                [number, site_of_message(message), length]
+            });
+        }
+    }
+
+    /// Notes that a message was taken from the mailbox. For the vat's owner.
+    #[inline(always)]
+    pub fn note_received(self, thread: &Thread) {
+        if thread.is_recording() {
+            let length = self.count_taken();
+            thread.note(Kind::MessageReceived, || [self.current_message(thread.vm), length]);
+        }
+    }
+
+    /// The number of the message that was taken last.
+    fn current_message(self, vm: &Vm) -> u64 {
+        record::message(self.number(vm), self.taken())
+    }
+
+    /// Notes that the turn for the message taken last begins.
+    #[inline(always)]
+    pub fn note_turn(self, thread: &Thread, message: Object, receiver: Word) {
+        thread.note_on(Kind::TurnBegun, || {
+            let layout = u64::from(known::layout_of(receiver).bits());
+            let fields = [self.current_message(thread.vm), site_of_message(message), layout];
+            (Track::Vat(self.number(thread.vm)), fields)
+        });
+    }
+
+    /// Notes that the turn has ended.
+    pub fn note_turn_end(self, thread: &Thread, has_failed: bool) {
+        thread.note_on(Kind::TurnEnded, || {
+            let fields = [self.current_message(thread.vm), u64::from(has_failed)];
+            (Track::Vat(self.number(thread.vm)), fields)
+        });
+    }
+}
+
+/// Notes a collection that has ended. Under a seed the moments of collections are not repeatable, since compiled code is
+/// made in the background and makes fewer objects; so they are not noted there.
+pub(crate) fn collected(vm: &Vm, report: &CollectionReport) {
+    if vm.events.is_seeded() || !vm.events.is_on() {
+        return;
+    }
+    let end = now(vm);
+    let begin = end.saturating_sub(report.pause.as_nanos() as u64);
+    let everything = u64::from(report.kind == CollectionKind::Full);
+    let (before, after) = (report.bytes_before as u64, report.bytes_after as u64);
+    vm.events.note_for_machine(begin, Kind::CollectionBegun, [everything, before, 0]);
+    vm.events.note_for_machine(end, Kind::CollectionEnded, [everything, after, 0]);
+}
+
+/// The texts for the numbers in events.
+#[derive(Clone, Copy)]
+pub struct VmNames(pub &'static Vm);
+
+impl VmNames {
+    fn site(self, address: u64) -> Option<&'static Site> {
+        // SAFETY: events hold the addresses of sites, which are immortal, or 0.
+        let site: Option<&'static Site> = unsafe { (address as *const Site).as_ref() };
+        // The sites of the machine itself have no function.
+        site.filter(|site| !site.function.is_null())
+    }
+}
+
+impl Names for VmNames {
+    fn selector(&self, site: u64) -> Option<String> {
+        let site = self.site(site)?;
+        let function = site.function();
+        match function.bytecode().sites.get(site.index()) {
+            Some(SiteDescription::Send { selector, .. }) => {
+                Some(function.module.bytecode.string(*selector).to_owned())
+            }
+            _ => Some(function.name().to_owned()),
+        }
+    }
+
+    fn place(&self, site: u64) -> Option<(String, u32)> {
+        let site = self.site(site)?;
+        let (path, line, _) = site.function().position(site.pc as usize);
+        Some((path.to_owned(), line))
+    }
+
+    fn class(&self, layout: u64) -> Option<String> {
+        let layout = LayoutId::from_bits(u32::try_from(layout).ok()?);
+        Some(self.0.behavior_of_layout(layout)?.full_name())
+    }
+}
