@@ -20,6 +20,7 @@
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
+//! | `profiles` | a program that is busy in one function | its profiles: see [`profiles`] |
 //! | `reference` | `squall doc` for the modules of `tests/reference` | the pages: see [`reference`] |
 //! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
@@ -53,6 +54,7 @@ mod observer;
 mod output;
 mod postgres;
 mod process;
+mod profiles;
 mod reference;
 mod sample;
 mod schedulers;
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
     trials.extend(observer::trials());
     trials.extend(output::trials());
     trials.extend(postgres::trials());
+    trials.extend(profiles::trials());
     trials.extend(reference::trials());
     trials.extend(sample::trials());
     trials.extend(schedulers::trials());

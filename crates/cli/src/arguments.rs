@@ -33,6 +33,7 @@ pub struct Arguments {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(Run),
+    Profile(Profile),
     Eval(Eval),
     Repl(Repl),
     Check(Check),
@@ -72,6 +73,39 @@ pub struct Run {
     /// The program, then its own arguments
     #[arg(required = true, trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
     pub program: Vec<String>,
+}
+
+/// Run a program, and show where it spends its time, makes objects and waits.
+///
+/// The program runs as by `squall run`. At its end, tables are written to the standard error output, or files with
+/// `--output`.
+#[derive(Args, Debug)]
+#[command(override_usage = "squall profile [OPTIONS] FILE [ARGUMENTS]…")]
+pub struct Profile {
+    #[command(flatten)]
+    pub machine: MachineArguments,
+
+    /// Write the profile in the form that the extension names, instead of tables: .json for profiler.firefox.com, .svg
+    /// for a flame graph, .pb for pprof, .txt for collapsed stacks; may be repeated
+    #[arg(long, value_name = "FILE", value_parser = profile_file, action = ArgAction::Append)]
+    pub output: Vec<PathBuf>,
+
+    /// How many samples are taken in a second
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rate: u32,
+
+    /// The program, then its own arguments
+    #[arg(required = true, trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
+    pub program: Vec<String>,
+}
+
+/// A file for a profile.
+fn profile_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("json" | "svg" | "pb" | "txt") => Ok(path),
+        _ => Err("the extension says the form: .json, .svg, .pb or .txt".to_owned()),
+    }
 }
 
 /// Make a running program describe each of its strands.

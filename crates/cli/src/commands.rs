@@ -7,6 +7,7 @@ mod eval;
 mod format;
 mod lsp;
 mod native;
+mod profile;
 mod repl;
 mod run;
 mod schedules;
@@ -23,8 +24,12 @@ use crate::observer;
 
 /// Executes the command line.
 pub fn execute(arguments: Arguments) -> Exit {
+    if let Some(exit) = refuse_trace(&arguments.command) {
+        return exit;
+    }
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Profile(arguments) => profile::profile(&arguments),
         Command::Eval(arguments) => eval::eval(&arguments),
         Command::Repl(arguments) => repl::repl(&arguments),
         Command::Check(arguments) => check::check(&arguments),
@@ -39,6 +44,21 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Version(arguments) => version::version(&arguments),
     };
     result.unwrap_or_else(|exit| exit)
+}
+
+/// Complains about a file for a trace, which `run` alone writes.
+fn refuse_trace(command: &Command) -> Option<Exit> {
+    let machine = match command {
+        Command::Profile(arguments) => &arguments.machine,
+        Command::Eval(arguments) => &arguments.machine,
+        Command::Repl(arguments) => &arguments.machine,
+        Command::Test(arguments) => &arguments.machine,
+        Command::Disasm(arguments) => &arguments.machine,
+        _ => return None,
+    };
+    let path = machine.trace_file()?;
+    complain(&format!("{} is not written: `squall run` alone makes traces", path.display()));
+    Some(Exit::Usage)
 }
 
 /// Makes a running program describe itself on its own standard error output.

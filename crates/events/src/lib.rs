@@ -8,6 +8,7 @@
 //! | [`ring`] | the buffer of one native thread, which never makes its thread wait |
 //! | [`log`] | all buffers, and the way from there to one reader |
 //! | [`perfetto`] | a reader that writes a file for Perfetto |
+//! | [`profile`] | samples and waits, and the forms of profiles |
 //! | [`reference`](mod@reference) | the table as a page of the documentation |
 //!
 //! Nothing here knows an object, a site or a class: fields are numbers. The reader asks [`Names`] for texts.
@@ -15,6 +16,7 @@
 
 pub mod log;
 pub mod perfetto;
+pub mod profile;
 pub mod record;
 pub mod reference;
 pub mod ring;

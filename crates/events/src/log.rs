@@ -58,6 +58,8 @@ pub struct Log {
     machine: Mutex<Option<Port>>,
     sink: Mutex<Option<Box<dyn Sink>>>,
     vats: AtomicU64,
+    /// The bits of the kinds that are noted.
+    kinds: AtomicU64,
 }
 
 impl Log {
@@ -73,11 +75,14 @@ impl Log {
             machine: Mutex::default(),
             sink: Mutex::default(),
             vats: AtomicU64::new(0),
+            kinds: AtomicU64::new(0),
         }
     }
 
-    /// Turns the log on, with a sink. Threads that attach from now on have ports.
-    pub fn begin(&self, sink: Box<dyn Sink>) {
+    /// Turns the log on for some kinds of events, with a sink. Threads that attach from now on have ports.
+    pub fn begin(&self, kinds: &[Kind], sink: Box<dyn Sink>) {
+        let bits = kinds.iter().fold(0, |bits, &kind| bits | bit(kind));
+        self.kinds.store(bits, Ordering::Relaxed);
         *self.sink.lock() = Some(sink);
         self.is_on.store(true, Ordering::Release);
         *self.machine.lock() = self.port(MACHINE);
@@ -90,7 +95,7 @@ impl Log {
         }
         let ring = Arc::new(Ring::new(worker));
         self.rings.lock().push(ring.clone());
-        Some(Port { ring })
+        Some(Port { ring, kinds: self.kinds.load(Ordering::Relaxed) })
     }
 
     /// A number for a vat.
@@ -123,7 +128,7 @@ impl Log {
 
     /// Notes an event of the machine itself, on the track of the worker [`MACHINE`].
     pub fn note_for_machine(&self, time: u64, kind: Kind, fields: [u64; 3]) {
-        if let Some(port) = &*self.machine.lock() {
+        if let Some(port) = self.machine.lock().as_ref().filter(|port| port.wants(kind)) {
             // A collector thread must not wait for the sink, so this one loses records under a seed, too.
             port.push(&Record { time, kind, track: Track::Worker, fields });
         }
@@ -178,9 +183,23 @@ impl Log {
 /// The way of one native thread into its ring.
 pub struct Port {
     ring: Arc<Ring>,
+    /// A bit for each kind of event that is noted.
+    kinds: u64,
+}
+
+/// The bit of a kind.
+fn bit(kind: Kind) -> u64 {
+    const { assert!(Kind::ALL.len() <= u64::BITS as usize) };
+    1 << kind as u64
 }
 
 impl Port {
+    /// Whether events of a kind are noted.
+    #[inline]
+    pub fn wants(&self, kind: Kind) -> bool {
+        self.kinds & bit(kind) != 0
+    }
+
     /// Notes an event.
     #[inline]
     pub fn note(&self, log: &Log, record: &Record) {
@@ -232,7 +251,7 @@ mod tests {
 
     fn counted(log: &Log) -> Arc<Mutex<(u64, u64, u64)>> {
         let counts = Arc::new(Mutex::new((0, 0, 0)));
-        log.begin(Box::new(Counter(counts.clone())));
+        log.begin(Kind::ALL, Box::new(Counter(counts.clone())));
         counts
     }
 

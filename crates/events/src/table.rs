@@ -31,7 +31,7 @@ pub enum Field {
     Truth,
 }
 
-/// Why a strand waits.
+/// Why a strand waits, or a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum Reason {
@@ -65,11 +65,13 @@ pub enum Reason {
     Outside,
     /// Its resumption: it is suspended.
     Suspension,
+    /// Its turn: no strand, but a message in the mailbox of a vat.
+    Turn,
 }
 
 impl Reason {
     /// All, in order.
-    pub const ALL: [Reason; 15] = [
+    pub const ALL: [Reason; 16] = [
         Reason::Other,
         Reason::Channel,
         Reason::Lock,
@@ -85,6 +87,7 @@ impl Reason {
         Reason::Time,
         Reason::Outside,
         Reason::Suspension,
+        Reason::Turn,
     ];
 
     /// The reason with this number.
@@ -113,6 +116,7 @@ impl Reason {
             Reason::Time => "a time",
             Reason::Outside => "the system",
             Reason::Suspension => "its resumption",
+            Reason::Turn => "a turn of vat",
         }
     }
 }

@@ -146,6 +146,11 @@ pub unsafe trait RootSource: Send + Sync {
         Some(wanted as u64)
     }
 
+    /// The mutator with `context`, which [reports] that, has got so many bytes of memory for its next objects.
+    ///
+    /// [reports]: crate::Mutator::report_memory
+    fn memory_taken(&self, _context: usize, _bytes: usize) {}
+
     /// The operating system grants no thread for the collector, without which the process cannot go on.
     fn lacks_thread(&self, error: &std::io::Error) {
         panic!("there is no thread for the collector: {error}");

@@ -8,6 +8,7 @@
 //! | [`library`] | the kernel and the libraries, compiled and embedded |
 //! | [`embedding`] | the machine inside of another program, for all its native threads |
 //! | [`machine`] | a running machine: programs, turns, messages to objects |
+//! | [`profiling`] | profiles of a run |
 //! | [`recording`] | records the events of a run |
 //! | [`session`] | evaluates typed inputs, with variables that stay |
 //! | [`testing`] | finds and runs the tests of a module |
@@ -28,6 +29,7 @@ mod host;
 pub mod library;
 pub mod machine;
 pub mod options;
+pub mod profiling;
 pub mod recording;
 pub mod session;
 pub mod surroundings;

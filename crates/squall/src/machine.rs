@@ -218,6 +218,12 @@ impl Machine {
     pub(crate) fn take_port(&mut self) {
         self.thread.port = self.vm.events.port(self.thread.worker_index());
     }
+
+    /// The same thread takes samples from now on.
+    pub(crate) fn take_sampler(&mut self) {
+        self.thread.sampler = self.vm.sampling.sampler(self.thread.worker_index());
+        self.thread.mutator.report_memory();
+    }
 }
 
 /// The exit code of a program that has exceeded a budget.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use squall_events::{Names, Sink};
+use squall_events::{Kind, Names, Sink};
 use squall_runtime::state::recording::VmNames;
 use squall_runtime::state::vm::Vm;
 
@@ -31,10 +31,14 @@ pub struct Recorded {
 }
 
 impl Machine {
-    /// Begins to record what happens from now on. The machine has run no program yet.
-    pub fn record(&mut self, sink: impl FnOnce(Box<dyn Names>) -> Box<dyn Sink>) -> Recording {
+    /// Begins to record what happens from now on, as far as it is of these kinds. The machine has run no program yet.
+    pub fn record(
+        &mut self,
+        kinds: &[Kind],
+        sink: impl FnOnce(Box<dyn Names>) -> Box<dyn Sink>,
+    ) -> Recording {
         let vm = self.vm();
-        vm.events.begin(sink(Box::new(VmNames(vm))));
+        vm.events.begin(kinds, sink(Box::new(VmNames(vm))));
         self.take_port();
         let drainer = if vm.events.is_seeded() { None } else { drain(vm) };
         Recording { vm, drainer }

@@ -59,7 +59,7 @@ pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> 
 }
 
 /// Shows the mistakes that a program of source text will make when it gets there.
-fn show_warnings(input: &Input) {
+pub fn show_warnings(input: &Input) {
     if input.kind == FileKind::Newspeak {
         let source = input.source();
         let warnings = warnings_before_run(&source);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use squall::Machine;
+use squall::events::Kind;
 use squall::events::perfetto::Trace;
 use squall::recording::Recording;
 
@@ -38,7 +39,8 @@ impl TraceFile {
     /// Begins the trace of a program.
     pub fn begin(self, machine: &mut Machine, program: &str) -> Tracing {
         let TraceFile { path, file } = self;
-        let recording = machine.record(|names| Box::new(Trace::new(file, program, names)));
+        let recording =
+            machine.record(Kind::ALL, |names| Box::new(Trace::new(file, program, names)));
         Tracing { path, recording }
     }
 }

@@ -168,6 +168,7 @@ impl Mutator {
         self.meter(size)?;
         if let Some(object) = self.reserve_in_cradle(size) {
             self.metered();
+            self.tell_memory(size);
             return Some(object);
         }
         let binding = self.binding();
@@ -179,7 +180,20 @@ impl Mutator {
         }
         let object = binding.allocate(size, self.overcommits);
         self.metered();
+        self.tell_memory(size);
         object
+    }
+
+    /// Tells the runtime of new memory, if it wants to know: of an object of this size, and of what is left of the window
+    /// that it was taken from.
+    fn tell_memory(&self, size: usize) {
+        if !self.reports {
+            return;
+        }
+        // SAFETY: as in `bump`.
+        let left = unsafe { (*self.window.as_ptr()).limit - (*self.window.as_ptr()).cursor };
+        let bytes = if size > LARGE_OBJECT { size } else { size + left };
+        self.heap.roots().memory_taken(self.context(), bytes);
     }
 
     /// Takes memory of the cradle; `None` if that is closed or used up, or the object is large.

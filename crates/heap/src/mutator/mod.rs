@@ -39,6 +39,8 @@ pub struct Mutator {
     heap: &'static Heap,
     /// The number of allocations, if some of them are to collect.
     stressed: u64,
+    /// Whether the runtime wants to know of the memory that it gets.
+    reports: bool,
     /// Whether allocations may go beyond the heap's limit.
     overcommits: bool,
     /// Slots of large arrays remembered since the collection with this number.
@@ -77,12 +79,19 @@ impl Mutator {
             binding: None,
             heap,
             stressed: 0,
+            reports: false,
             overcommits: false,
             remembered: Remembered::default(),
             meter: Meter::default(),
         };
         mutator.meet_collector();
         mutator
+    }
+
+    /// From now on, the runtime is told of the memory that this mutator gets, by
+    /// [`RootSource::memory_taken`](crate::RootSource::memory_taken).
+    pub fn report_memory(&mut self) {
+        self.reports = true;
     }
 
     /// Uses the collector's part, if that has been made. Called wherever the mutator has been away.

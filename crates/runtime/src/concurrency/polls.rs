@@ -1,8 +1,11 @@
 //! The slow path of polls. A tier calls it before an instruction if another thread has made a request of its thread.
 
+use squall_events::profile::samples::State;
+
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::worker;
 use crate::execution::{calls, guarded, unwind};
+use crate::state::sampling;
 use crate::state::sandbox;
 use crate::state::strand::{Model, StrandRef};
 use crate::state::thread::Thread;
@@ -20,6 +23,7 @@ pub fn poll(thread: &mut Thread) {
     thread.mutator.safepoint();
     // The limit comes first: a later request is heard at the next poll.
     thread.reset_limit();
+    sampling::take(thread, State::Running);
     let strand = thread.strand();
     let is_over = sandbox::is_over(thread);
     if is_over || strand.is_killed() && !unwind::is_cleaning_up(thread) {

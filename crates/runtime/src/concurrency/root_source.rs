@@ -7,6 +7,7 @@ use squall_heap::{CollectionKind, CollectionReport, Object, RootAddress, RootSou
 
 use crate::concurrency::sandbox::metering;
 use crate::state::recording;
+use crate::state::sampling;
 use crate::state::strand::StrandRef;
 use crate::state::thread::Thread;
 use crate::state::tracing;
@@ -123,6 +124,11 @@ unsafe impl RootSource for Roots {
     fn measure_memory(&self, context: usize, wanted: usize) -> Option<u64> {
         // SAFETY: as above, and it stands.
         metering::measure(self.vm, unsafe { &*thread_of(context) }, wanted)
+    }
+
+    fn memory_taken(&self, context: usize, bytes: usize) {
+        // SAFETY: as above.
+        sampling::memory_taken(unsafe { &*thread_of(context) }, bytes);
     }
 
     fn lacks_thread(&self, error: &std::io::Error) {

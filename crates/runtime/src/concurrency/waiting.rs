@@ -158,7 +158,7 @@ fn note_blocked(thread: &Thread, waits_for: Word, standing: Standing, wait: Wait
     thread.note(Kind::StrandBlocked, || {
         let reason = recording::reason_of(waits_for, wait, standing != Standing::InCall);
         let entity = recording::number_of_object(waits_for);
-        [reason as u64, entity, recording::number_of_site(thread.call_site)]
+        [reason as u64, entity, recording::number_of_call(thread)]
     });
 }
 

@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use squall_events::profile::samples::State;
 use squall_events::{Kind, Track};
 use squall_heap::{Object, Word};
 use squall_scheduler::{Hooks, Parked, Return, WorkerId};
@@ -32,6 +33,7 @@ use crate::model::outcome::{Failure, FailureReason};
 use crate::state::items::TimerKey;
 use crate::state::items::{Item, ItemKind};
 use crate::state::recording;
+use crate::state::sampling;
 use crate::state::sandbox::{self, SandboxRef};
 use crate::state::stack::halt_code;
 use crate::state::strand::{
@@ -123,10 +125,19 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
 /// Parks the worker, which has nothing to run.
 fn park(thread: &mut Thread) -> Parked {
     thread.note(Kind::WorkerIdle, || []);
+    set_idle(thread, true);
     let Thread { mutator, worker, .. } = thread;
     let parked = mutator.native(|| worker.park());
     thread.note(Kind::WorkerBusy, || []);
+    set_idle(thread, false);
     parked
+}
+
+/// Tells a profile that the worker has nothing to run, or has again.
+fn set_idle(thread: &Thread, is_idle: bool) {
+    if let Some(sampler) = &thread.sampler {
+        sampler.set_idle(is_idle);
+    }
 }
 
 /// How many items are run from one look at the clock to the next.
@@ -548,6 +559,7 @@ pub fn come_back(thread: &mut Thread) {
         thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
     }
     thread.note(Kind::CalloutEnded, || []);
+    sampling::take(thread, State::Outside);
     // See `transactions/guarding.rs`.
     thread.must_look = thread.is_displaced || guarded::is_out_of_step(thread);
 }

@@ -69,6 +69,8 @@ pub enum Request {
     AskScheduler = 2,
     /// The thread is to come to a slow poll each time. This request stays.
     PollAlways = 4,
+    /// The thread is to take a sample.
+    Sample = 8,
 }
 
 impl Requests {

@@ -24,6 +24,7 @@ pub mod pacing;
 pub mod primitive_code;
 pub mod recording;
 pub mod roots;
+pub mod sampling;
 pub mod sandbox;
 pub mod services;
 pub mod stack;

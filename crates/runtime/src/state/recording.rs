@@ -57,6 +57,9 @@ fn note_in<const N: usize>(
     kind: Kind,
     fields: impl FnOnce() -> [u64; N],
 ) {
+    if !port.wants(kind) {
+        return;
+    }
     let track = thread.running_strand().map_or(Track::Worker, |strand| track_of(thread.vm, strand));
     write(thread.vm, port, kind, track, fields());
 }
@@ -69,6 +72,9 @@ fn note_on<const N: usize>(
     kind: Kind,
     event: impl FnOnce() -> (Track, [u64; N]),
 ) {
+    if !port.wants(kind) {
+        return;
+    }
     let (track, fields) = event();
     write(thread.vm, port, kind, track, fields);
 }
@@ -81,7 +87,7 @@ fn write<const N: usize>(vm: &Vm, port: &Port, kind: Kind, track: Track, given: 
 }
 
 /// The time of an event that happens now.
-fn now(vm: &Vm) -> u64 {
+pub(crate) fn now(vm: &Vm) -> u64 {
     vm.events.now(|| vm.scheduler.elapsed())
 }
 
@@ -115,6 +121,31 @@ pub fn number_of_object(word: Word) -> u64 {
 pub fn number_of_site(site: Option<&'static Site>) -> u64 {
     site.map_or(0, |site| std::ptr::from_ref(site).addr() as u64)
 }
+
+/// The address of the program's call that is in progress, or of the library's own if no activation of the program is near; or
+/// 0. The state must be saved.
+pub fn number_of_call(thread: &Thread) -> u64 {
+    let is_of_program =
+        |site: &Site| !site.function.is_null() && !site.function().module.bytecode.is_image();
+    let call = thread.call_site;
+    if call.is_some_and(is_of_program) {
+        return number_of_site(call);
+    }
+    let mut activation = thread.innermost();
+    for _ in 0..LIBRARY_DEPTH {
+        // SAFETY: the activation is active, on this thread's stack.
+        let caller = activation.and_then(|activation| unsafe { activation.caller() });
+        let Some((caller, site)) = caller else { break };
+        if is_of_program(site) {
+            return number_of_site(Some(site));
+        }
+        activation = Some(caller);
+    }
+    number_of_site(call)
+}
+
+/// The greatest number of library activations that are looked through.
+const LIBRARY_DEPTH: usize = 16;
 
 /// The address of the site that has sent a message, or 0.
 fn site_of_message(message: Object) -> u64 {
@@ -223,6 +254,13 @@ impl VmNames {
         let site: Option<&'static Site> = unsafe { (address as *const Site).as_ref() };
         // The sites of the machine itself have no function.
         site.filter(|site| !site.function.is_null())
+    }
+}
+
+impl VmNames {
+    /// The name of the function that a site is in.
+    pub(crate) fn function_around(self, address: u64) -> Option<String> {
+        Some(self.site(address)?.function().name().to_owned())
     }
 }
 

@@ -757,7 +757,7 @@ pub(crate) fn make_counted(
 fn note_made(thread: &Thread, strand: StrandRef, vat: Option<VatRef>) {
     if thread.is_recording() && thread.running_strand().is_some() {
         thread.note(Kind::StrandCreated, || {
-            let site = recording::number_of_site(thread.call_site);
+            let site = recording::number_of_call(thread);
             [recording::number_of(strand), recording::number_of_vat(thread.vm, vat), site]
         });
     }

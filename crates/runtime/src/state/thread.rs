@@ -24,6 +24,7 @@ use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::roots;
+use crate::state::sampling::Sampler;
 use crate::state::sandbox::{self, Metering, SandboxRef};
 use crate::state::stack::{self, Activation, Stack};
 use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
@@ -336,6 +337,8 @@ pub struct Thread {
     pub metering: Metering,
     /// The way of its events into the log, if that is on: see [`crate::state::recording`].
     pub port: Option<Port>,
+    /// The samples that it takes for a profile, if there is to be one.
+    pub sampler: Option<Box<Sampler>>,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -425,6 +428,7 @@ impl Thread {
                 sandbox: None,
                 metering: Metering::default(),
                 port: vm.events.port(worker.id().index() as u32),
+                sampler: vm.sampling.sampler(worker.id().index() as u32),
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -444,7 +448,15 @@ impl Thread {
                 crossings: Vec::new(),
             },
         );
-        vm.add_thread(&thread);
+        Thread::introduced(thread)
+    }
+
+    /// The attached thread, which others know from now on.
+    fn introduced(mut thread: Box<Thread>) -> Box<Thread> {
+        if thread.sampler.is_some() {
+            thread.mutator.report_memory();
+        }
+        thread.vm.add_thread(&thread);
         thread
     }
 

@@ -33,6 +33,7 @@ use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::Request;
 use crate::state::roots::GlobalRoots;
+use crate::state::sampling::Sampling;
 use crate::state::sandbox::{SandboxRef, Sandboxes};
 use crate::state::services::Services;
 use crate::state::stack::limit_growth;
@@ -112,6 +113,8 @@ pub struct Vm {
     pub native_threads: NativeThreads,
     /// The events of the run.
     pub events: Log,
+    /// The samples for a profile.
+    pub sampling: Sampling,
     /// Whether the program has ended.
     pub ended: Ended,
     /// With a seed: how often random bytes were asked for.
@@ -163,6 +166,7 @@ impl Vm {
             vats: Vats::default(),
             native_threads: NativeThreads::default(),
             events: Log::new(is_seeded),
+            sampling: Sampling::default(),
             ended: Ended::default(),
             entropy: std::sync::atomic::AtomicU64::new(0),
             transactions: Transactions::new(half),
@@ -388,6 +392,13 @@ impl Vm {
         }
     }
 
+    /// Makes each thread that has a sampler and something to run take a sample soon.
+    pub fn ask_for_samples(&self) {
+        for thread in self.threads.lock().iter() {
+            thread.ask_for_sample();
+        }
+    }
+
     /// Makes the threads poll that run timed strands; whether there are any.
     pub(crate) fn ask_timed_threads(&self) -> bool {
         let threads = self.threads.lock();
@@ -452,6 +463,19 @@ impl ThreadPointer {
     fn is_timed(self) -> bool {
         // SAFETY: see above; the field is an atomic.
         unsafe { &(*self.0).metering.is_timed }.load(Ordering::SeqCst)
+    }
+
+    /// Counts a period, and makes the thread poll if it has something to run.
+    fn ask_for_sample(self) {
+        // SAFETY: see above. The sampler is set before the thread is in the list, or before there is a thread that asks,
+        // and never changed; its fields are atomics.
+        let sampler = unsafe { &(*self.0).sampler };
+        if sampler.as_ref().is_some_and(|sampler| sampler.tick()) {
+            // SAFETY: see above; the fields are atomics.
+            let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
+            requests.add(Request::Sample);
+            limit.ask_from_outside();
+        }
     }
 
     /// Makes the thread ask its worker at the next poll for the scheduler's request.

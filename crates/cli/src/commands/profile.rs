@@ -1,0 +1,59 @@
+//! `squall profile`: runs a program and writes its profile. `commands` calls this module.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use squall::compiler::FileKind;
+use squall::events::profile::{self, collapsed, firefox, flame, pprof, summary};
+
+use super::run::{check_program, compile, show_warnings};
+use super::start;
+use crate::arguments::Profile;
+use crate::console::{complain, print_error};
+use crate::exit::Exit;
+use crate::files;
+use crate::observer;
+
+pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
+    let options = arguments.machine.options(arguments.program.clone());
+    let input = files::read(&arguments.program[0], &FileKind::ALL)?;
+    let module = compile(&input, options.verify_all)?;
+    check_program(&input.path, module.module())?;
+    show_warnings(&input);
+    let mut machine = start(options)?;
+    observer::describe_on_quit(machine.observer());
+    machine.prepare(&input.path, module);
+    let begun = SystemTime::now();
+    let profiling = machine.profile(Duration::from_secs(1) / arguments.rate);
+    let code = machine.run_program();
+    let profile = profiling.end();
+    if arguments.output.is_empty() {
+        print_error(&format!("\n{}", summary::text(&profile)));
+    }
+    for path in &arguments.output {
+        write(&profile, path, &input.path, begun)?;
+    }
+    Ok(Exit::Program(code))
+}
+
+/// Writes a profile in the form that the file's extension names.
+fn write(
+    profile: &profile::Profile,
+    path: &Path,
+    program: &str,
+    begun: SystemTime,
+) -> Result<(), Exit> {
+    let begun = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let bytes = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => Ok(flame::svg(profile, program).into_bytes()),
+        Some("pb") => Ok(pprof::bytes(profile)),
+        Some("json") => firefox::json(profile, program, begun.as_secs_f64() * 1e3)
+            .map(String::into_bytes)
+            .map_err(std::io::Error::from),
+        _ => Ok(collapsed::text(profile).into_bytes()),
+    };
+    bytes.and_then(|bytes| std::fs::write(path, bytes)).map_err(|error| {
+        complain(&format!("{} cannot be written: {error}", path.display()));
+        Exit::Failure
+    })
+}

@@ -1,0 +1,101 @@
+//! Tests of `squall profile`: a program whose time goes into one function is profiled with each tier. Samples depend on time,
+//! so the tests look at what is certain whatever the machine's load is: which functions are on stacks, which of two gets
+//! more, which waits there are. `main.rs` collects the tests as trials.
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::process::Run;
+
+const PROGRAM: &str = "tests/profiles/busy.ns";
+
+pub fn trials() -> Vec<Trial> {
+    let stacks = |name: &str, options: &'static [&'static str]| {
+        Trial::test(format!("profiles/{name}"), move || stacks(options))
+    };
+    vec![
+        stacks("of_the_interpreter", &["--jit=off"]),
+        stacks("of_base_code", &["--jit=base"]),
+        stacks("of_optimised_code", &[]),
+        stacks("of_code_compiled_at_once", &["--jit-eager"]),
+        stacks("with_another_rate", &["--rate=5000"]),
+        Trial::test("profiles/tables", tables),
+        Trial::test("profiles/forms", forms),
+        Trial::test("profiles/refuse_what_they_cannot_write", refused),
+    ]
+}
+
+fn profile(options: &[&str]) -> Result<(Run, String), String> {
+    let mut arguments = vec!["profile"];
+    arguments.extend(options);
+    arguments.push(PROGRAM);
+    let run = Run::new(arguments);
+    let result = run.execute();
+    match result.exit == 0 && result.output == "200000\n" {
+        true => Ok((run, result.error)),
+        false => Err(format!("{result:?}\nrepeat it with\n  {}", run.repetition())),
+    }
+}
+
+fn file(run: &Run, name: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(run.scratch.path().join(name)).map_err(|error| format!("{name}: {error}"))
+}
+
+/// Each stack begins in the program, and most of them are in the hot function.
+fn stacks(options: &[&str]) -> Result<(), Failed> {
+    let mut all = vec!["--output={scratch}/p.txt"];
+    all.extend(options);
+    let (run, _) = profile(&all)?;
+    let text = String::from_utf8_lossy(&file(&run, "p.txt")?).into_owned();
+    let weight = |function: &str| -> u64 {
+        let lines = text.lines().filter(|line| line.contains(function));
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
+    };
+    let (hot, cold) = (weight("Busy>>main:;Busy>>hot:"), weight("Busy>>cold:"));
+    if hot == 0 || hot <= cold {
+        return Err(format!("hot: has {hot}, cold: has {cold}\n{text}").into());
+    }
+    Ok(())
+}
+
+fn tables() -> Result<(), Failed> {
+    // Strands that run one at a time meet at the mutex for sure.
+    let (_, text) = profile(&["--workers=1"])?;
+    let parts = ["Busy>>hot: (tests/profiles/busy.ns:", "Busy>>make:", "a lock #", "worker 0: "];
+    match parts.iter().find(|part| !text.contains(**part)) {
+        Some(part) => Err(format!("{part} is not in\n{text}").into()),
+        None => Ok(()),
+    }
+}
+
+/// The files have the right form; their contents are tested where they are made.
+fn forms() -> Result<(), Failed> {
+    let (run, text) = profile(&[
+        "--output={scratch}/p.svg",
+        "--output={scratch}/p.json",
+        "--output={scratch}/p.pb",
+    ])?;
+    let json: serde_json::Value = serde_json::from_slice(&file(&run, "p.json")?)
+        .map_err(|error| format!("p.json: {error}"))?;
+    let picture = String::from_utf8_lossy(&file(&run, "p.svg")?).into_owned();
+    let has_function = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("Busy>>hot:");
+    let is_right = json["threads"][0]["name"] == "worker 0"
+        && picture.contains("<title>Busy&gt;&gt;hot:")
+        && has_function(&file(&run, "p.pb")?)
+        && text.is_empty();
+    if is_right { Ok(()) } else { Err(format!("{text}\n{picture}").into()) }
+}
+
+fn refused() -> Result<(), Failed> {
+    let cases: [(&[&str], &str); 3] = [
+        (&["profile", "--output=p.pdf", PROGRAM], "the extension says the form"),
+        (&["profile", "--rate=0", PROGRAM], "--rate"),
+        (&["profile", "--trace=t.pftrace", PROGRAM], "`squall run` alone makes traces"),
+    ];
+    for (arguments, part) in cases {
+        let result = Run::new(arguments.iter().copied()).execute();
+        if result.exit == 0 || !result.error.contains(part) {
+            return Err(format!("{arguments:?}: {result:?}").into());
+        }
+    }
+    Ok(())
+}
