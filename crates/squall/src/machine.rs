@@ -217,6 +217,7 @@ impl Machine {
     /// The machine's own native thread, which attached before the log was on, notes events from now on.
     pub(crate) fn take_port(&mut self) {
         self.thread.port = self.vm.events.port(self.thread.worker_index());
+        self.thread.notes_events = self.thread.port.is_some();
     }
 
     /// The same thread takes samples from now on.

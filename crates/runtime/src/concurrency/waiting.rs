@@ -115,18 +115,27 @@ pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
 
 /// As [`park`], for one kind of wait or another.
 pub fn park_in(thread: &mut Thread, waits_for: Word, wait: Wait) -> Parked {
+    note_blocked(thread, waits_for, Standing::InCall, wait);
     park_standing(thread, waits_for, Standing::InCall, wait)
+}
+
+/// As [`park`], while no events are noted.
+#[inline(always)]
+pub fn park_unnoted(thread: &mut Thread, waits_for: Word) -> u64 {
+    park_standing(thread, waits_for, Standing::InCall, Wait::Ordinary).ticket
 }
 
 /// Parks the running strand before the instruction in the saved state, which it will execute, perhaps
 /// again. Otherwise as [`park`].
 pub fn park_before(thread: &mut Thread, waits_for: Word) -> u64 {
+    note_blocked(thread, waits_for, Standing::BeforeInstruction, Wait::Ordinary);
     park_standing(thread, waits_for, Standing::BeforeInstruction, Wait::Ordinary).ticket
 }
 
 /// Parks the running strand, which has its message [back](crate::concurrency::messages::hand_back) and begins with it again.
 /// Otherwise as [`park`].
 pub fn park_to_begin(thread: &mut Thread, waits_for: Word) -> u64 {
+    note_blocked(thread, waits_for, Standing::New, Wait::Ordinary);
     park_standing(thread, waits_for, Standing::New, Wait::Ordinary).ticket
 }
 
@@ -140,7 +149,6 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     running.stand_at(thread.state, standing);
     running.set_site(thread.call_site);
     running.set_parked_at(thread.ticks);
-    note_blocked(thread, waits_for, standing, wait);
     set_transaction_aside(thread);
     let parked = thread.park(wait);
     if let Some(missed) = parked.missed
@@ -178,14 +186,8 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     claimed.set_running(thread.worker_index());
     thread.transaction = claimed.take_transaction().or_else(|| thread.transaction.take());
     thread.unpark(claimed);
-    note_resumed(thread);
+    thread.note_resumed();
     true
-}
-
-/// Notes that the strand of the thread runs from now on.
-#[inline(always)]
-pub fn note_resumed(thread: &Thread) {
-    thread.note(Kind::StrandResumed, || [recording::number_of(thread.strand())]);
 }
 
 /// Saves the transaction of a strand that is about to park. The thread keeps one that other strands execute, too, until
@@ -399,22 +401,32 @@ pub fn wake(thread: &mut Thread, strand: Claimed, value: Word) {
     wake_strand(thread, strand, Delivery::Value, value);
 }
 
-/// Makes a claimed strand ready, to find the value that it brought along.
+/// As [`wake`], while no events are noted.
+#[inline(always)]
+pub fn wake_unnoted(thread: &mut Thread, strand: Claimed, value: Word) {
+    deliver(thread, strand, Delivery::Value, value);
+}
+
+/// Makes a claimed strand ready, to find the value that it brought along, while no events are noted.
 #[inline]
 pub fn wake_with_own_value(thread: &mut Thread, strand: Claimed) {
     thread.vm.concurrency().timers.cancel(thread.vm, &strand);
     strand.set_delivery(Delivery::Value);
-    note_woken(thread, &strand);
     make_ready(thread, strand, Place::Next);
 }
 
 /// Makes a claimed strand ready, to find this.
 #[inline]
 pub fn wake_strand(thread: &mut Thread, strand: Claimed, delivery: Delivery, value: Word) {
+    note_woken(thread, &strand);
+    deliver(thread, strand, delivery, value);
+}
+
+#[inline(always)]
+fn deliver(thread: &mut Thread, strand: Claimed, delivery: Delivery, value: Word) {
     thread.vm.concurrency().timers.cancel(thread.vm, &strand);
     strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.set_delivery(delivery);
-    note_woken(thread, &strand);
     // The awaited strand will often wait in turn: then the other one continues at once.
     make_ready(thread, strand, Place::Next);
 }

@@ -385,7 +385,6 @@ fn enter_by(thread: &mut Thread, strand: Claimed, enter: impl FnOnce(&mut Thread
     }
     let standing = strand.standing();
     enter(thread, strand);
-    waiting::note_resumed(thread);
     shared::look_for_others(thread);
     if standing == Standing::InCall {
         deliver(thread);

@@ -29,52 +29,44 @@ impl Thread {
     /// log is on.
     #[inline(always)]
     pub fn note<const N: usize>(&self, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
-        if let Some(port) = &self.port {
-            note_in(self, port, kind, fields);
+        if self.notes_events {
+            note_in(self, kind, fields);
         }
     }
 
     /// Notes an event on a track.
     #[inline(always)]
     pub fn note_on<const N: usize>(&self, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
-        if let Some(port) = &self.port {
-            note_on(self, port, kind, event);
+        if self.notes_events {
+            note_on(self, kind, event);
         }
+    }
+
+    /// Notes that the strand of the thread runs from now on.
+    #[inline(always)]
+    pub fn note_resumed(&self) {
+        self.note(Kind::StrandResumed, || [number_of(self.strand())]);
     }
 
     /// Whether events are noted.
     #[inline(always)]
     pub fn is_recording(&self) -> bool {
-        self.port.is_some()
+        self.notes_events
     }
 }
 
 #[cold]
 #[inline(never)]
-fn note_in<const N: usize>(
-    thread: &Thread,
-    port: &Port,
-    kind: Kind,
-    fields: impl FnOnce() -> [u64; N],
-) {
-    if !port.wants(kind) {
-        return;
-    }
+fn note_in<const N: usize>(thread: &Thread, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
+    let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let track = thread.running_strand().map_or(Track::Worker, |strand| track_of(thread.vm, strand));
     write(thread.vm, port, kind, track, fields());
 }
 
 #[cold]
 #[inline(never)]
-fn note_on<const N: usize>(
-    thread: &Thread,
-    port: &Port,
-    kind: Kind,
-    event: impl FnOnce() -> (Track, [u64; N]),
-) {
-    if !port.wants(kind) {
-        return;
-    }
+fn note_on<const N: usize>(thread: &Thread, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
+    let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let (track, fields) = event();
     write(thread.vm, port, kind, track, fields);
 }

@@ -291,6 +291,8 @@ pub struct Thread {
     pub stands_before: bool,
     /// Whether the strand was parked by the call in progress.
     pub is_parked: bool,
+    /// Whether the thread has a [port](Thread::port): beside what each switch of strands touches.
+    pub notes_events: bool,
     /// Whether the strand gives way to others of its vat, rather than its vat to others.
     pub yields: bool,
     /// Whether the strand gives way to a strand of its vat with a greater priority, or continues elsewhere.
@@ -393,9 +395,8 @@ impl Thread {
     fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
-        // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
-        // messages and other roots whenever a GC point is reached. The new mutator reaches none
-        // before the thread is in its place.
+        // SAFETY: the runtime follows the rooting discipline: words live in frames, windows, messages and other roots
+        // whenever a GC point is reached. The new mutator reaches none before the thread is in its place.
         let mutator = unsafe { vm.heap.attach(context) };
         let thread = Box::write(
             place,
@@ -405,6 +406,7 @@ impl Thread {
                 call_site: None,
                 stands_before: false,
                 is_parked: false,
+                notes_events: false,
                 yields: false,
                 gives_way: false,
                 was_preempted: false,
@@ -456,6 +458,7 @@ impl Thread {
         if thread.sampler.is_some() {
             thread.mutator.report_memory();
         }
+        thread.notes_events = thread.port.is_some();
         thread.vm.add_thread(&thread);
         thread
     }
@@ -587,6 +590,7 @@ impl Thread {
         if self.is_guarded {
             self.leave_plain();
         }
+        self.note_resumed();
     }
 
     /// As [`Thread::leave_strand`], for a strand that is parked or in a queue, and then [`Thread::enter_strand`].
@@ -595,7 +599,8 @@ impl Thread {
         debug_assert!(self.running.is_none(), "the strand that ran is not this thread's");
         let strand = claimed.strand();
         let vat = strand.vat();
-        let is_usual = self.sandbox.is_none()
+        let is_usual = !self.notes_events
+            && self.sandbox.is_none()
             && self.memory.is_none()
             && strand.sandbox().is_none()
             && vat.is_none_or(|vat| vat.memory().is_none());

@@ -1,7 +1,7 @@
 //! Rendezvous: a read or a write in the usual case, in one step. The instructions of typed code and the primitives try
 //! this before the general operations of the [parent](super).
 //!
-//! The case is usual if the running strand is in no transaction and no sandbox, and the channel is plain: it has no
+//! The case is usual if no events are noted, the running strand is in no transaction and no sandbox, and the channel is plain: it has no
 //! buffer, was made outside of sandboxes, and is not poisoned. Its queues have no strand, or one strand that waits nowhere
 //! else. Then the operation does the same as the general one, with fewer questions. In all other cases nothing has
 //! happened, and the general one begins.
@@ -9,7 +9,6 @@
 //! Invariant: the steps and their order are those of the [parent](super) and of [`waiting`], so strands that come in the
 //! usual way and in the general way meet each other. No GC point is here.
 
-use squall_events::Kind;
 use squall_heap::{Object, Word};
 
 use super::slots::{BUFFER, POISONED, READERS, SANDBOX, TYPE, WRITERS};
@@ -17,7 +16,6 @@ use super::{AS_IT_IS, get};
 use crate::concurrency::waiting::{self, Sole};
 use crate::model::known;
 use crate::model::outcome::Outcome;
-use crate::state::recording;
 use crate::state::strand::{Claimed, waiter};
 use crate::state::thread::Thread;
 
@@ -65,7 +63,6 @@ pub fn read(thread: &mut Thread, channel: Word, side: Side) -> Meeting {
                 Some(claimed) => waiting::wake_with_own_value(thread, claimed),
                 None => return Meeting::Unusual,
             }
-            thread.note(Kind::ChannelReceived, || [recording::number_of_object(channel.word())]);
             Meeting::Done(value)
         }
         Sole::Several => give_up(thread, channel),
@@ -80,10 +77,9 @@ pub fn write(thread: &mut Thread, channel: Word, value: Word, side: Side) -> Mee
         Sole::Nobody => wait(thread, channel, WRITERS, value),
         Sole::Strand(reader) if takes_element(channel, reader) => {
             match take(thread, channel, READERS, reader) {
-                Some(claimed) => waiting::wake(thread, claimed, value),
+                Some(claimed) => waiting::wake_unnoted(thread, claimed, value),
                 None => return Meeting::Unusual,
             }
-            thread.note(Kind::ChannelSent, || [recording::number_of_object(channel.word())]);
             Meeting::Done(value)
         }
         Sole::Strand(_) | Sole::Several => give_up(thread, channel),
@@ -93,7 +89,7 @@ pub fn write(thread: &mut Thread, channel: Word, value: Word, side: Side) -> Mee
 /// Locks a channel if the case is usual as far as strand and channel go.
 #[inline(always)]
 fn lock_plain(thread: &mut Thread, channel: Word, side: Side) -> Option<Object> {
-    if thread.transaction.is_some() || thread.sandbox.is_some() {
+    if thread.is_recording() || thread.transaction.is_some() || thread.sandbox.is_some() {
         return None;
     }
     let channel = channel.as_object().filter(|object| object.layout() == known::CHANNEL)?;
@@ -146,7 +142,7 @@ fn wait(thread: &mut Thread, channel: Object, queue: usize, value: Word) -> Meet
     if !get(channel, queue).is_nil() || !waiting::is_free(waiter) {
         return give_up(thread, channel);
     }
-    let ticket = waiting::park(thread, channel.word());
+    let ticket = waiting::park_unnoted(thread, channel.word());
     waiting::enqueue_alone(thread, channel, queue, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, channel);
     Meeting::Waits
