@@ -86,14 +86,15 @@ fn forms() -> Result<(), Failed> {
 }
 
 fn refused() -> Result<(), Failed> {
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 4] = [
+        (&["profile", "--output=/nowhere/p.svg", PROGRAM], "/nowhere/p.svg cannot be written"),
         (&["profile", "--output=p.pdf", PROGRAM], "the extension says the form"),
         (&["profile", "--rate=0", PROGRAM], "--rate"),
         (&["profile", "--trace=t.pftrace", PROGRAM], "`squall run` alone makes traces"),
     ];
     for (arguments, part) in cases {
         let result = Run::new(arguments.iter().copied()).execute();
-        if result.exit == 0 || !result.error.contains(part) {
+        if result.exit == 0 || !result.output.is_empty() || !result.error.contains(part) {
             return Err(format!("{arguments:?}: {result:?}").into());
         }
     }

@@ -40,6 +40,9 @@ pub fn begin(command: &Command) -> Result<(), Exit> {
 fn confined(command: &Command) -> Option<(&MachineArguments, &[String])> {
     let (machine, files): (_, &[String]) = match command {
         Command::Run(run) => (&run.machine, run.program.get(..1).unwrap_or_default()),
+        Command::Profile(profile) => {
+            (&profile.machine, profile.program.get(..1).unwrap_or_default())
+        }
         Command::Eval(eval) => (&eval.machine, &[]),
         Command::Repl(repl) => (&repl.machine, &[]),
         // The processes for the schedules are confined, each for itself.

@@ -1,5 +1,7 @@
 //! `squall profile`: runs a program and writes its profile. `commands` calls this module.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,6 +22,8 @@ pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
     let module = compile(&input, options.verify_all)?;
     check_program(&input.path, module.module())?;
     show_warnings(&input);
+    let outputs: Vec<Output> =
+        arguments.output.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
     let mut machine = start(options)?;
     observer::describe_on_quit(machine.observer());
     machine.prepare(&input.path, module);
@@ -30,16 +34,27 @@ pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
     if arguments.output.is_empty() {
         print_error(&format!("\n{}", summary::text(&profile)));
     }
-    for path in &arguments.output {
-        write(&profile, path, &input.path, begun)?;
+    for output in outputs {
+        write(&profile, output, &input.path, begun)?;
     }
     Ok(Exit::Program(code))
+}
+
+/// A file that was made for a profile.
+type Output<'a> = (&'a Path, File);
+
+/// Makes a file before the program runs, or complains.
+fn open(path: &Path) -> Result<Output<'_>, Exit> {
+    File::create(path).map(|file| (path, file)).map_err(|error| {
+        complain(&format!("{} cannot be written: {error}", path.display()));
+        Exit::Failure
+    })
 }
 
 /// Writes a profile in the form that the file's extension names.
 fn write(
     profile: &profile::Profile,
-    path: &Path,
+    (path, mut file): Output,
     program: &str,
     begun: SystemTime,
 ) -> Result<(), Exit> {
@@ -52,7 +67,7 @@ fn write(
             .map_err(std::io::Error::from),
         _ => Ok(collapsed::text(profile).into_bytes()),
     };
-    bytes.and_then(|bytes| std::fs::write(path, bytes)).map_err(|error| {
+    bytes.and_then(|bytes| file.write_all(&bytes)).map_err(|error| {
         complain(&format!("{} cannot be written: {error}", path.display()));
         Exit::Failure
     })
