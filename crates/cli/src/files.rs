@@ -1,5 +1,7 @@
-//! Reads the files that the command line names, and explains why a file cannot be read. The commands call it.
+//! Reads and makes the files that the command line names, and explains why that fails. The commands call it.
 
+use std::fmt::Display;
+use std::fs::File;
 use std::io::{ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +50,19 @@ pub fn read_silently(path: &str, kinds: &[FileKind]) -> Result<Input, (Exit, Str
         Some(kind) => Ok(Input { path: path.to_owned(), kind, bytes }),
         None => Err((Exit::Invalid, wrong_extension(path, kinds))),
     }
+}
+
+/// Makes a file, or complains.
+pub fn create(path: &Path) -> Result<File, Exit> {
+    File::create(path).map_err(|error| {
+        complain_unwritten(path.display(), &error);
+        Exit::Failure
+    })
+}
+
+/// Complains that a file cannot be written.
+pub fn complain_unwritten(path: impl Display, error: &std::io::Error) {
+    complain(&format!("{path} cannot be written: {error}"));
 }
 
 fn read_standard_input() -> std::io::Result<Vec<u8>> {

@@ -34,6 +34,7 @@ pub mod recording;
 pub mod session;
 pub mod surroundings;
 pub mod testing;
+mod ticker;
 mod watchdog;
 
 pub use compiler::FileKind;

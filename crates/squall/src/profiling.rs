@@ -2,9 +2,7 @@
 //! waits. The command line begins and ends a profile.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_events::profile::waits::{KINDS, Table, Waits};
@@ -14,6 +12,7 @@ use squall_runtime::state::vm::Vm;
 
 use crate::machine::Machine;
 use crate::recording::Recording;
+use crate::ticker::Ticker;
 
 /// A profile in progress.
 pub struct Profiling {
@@ -21,7 +20,7 @@ pub struct Profiling {
     period: Duration,
     waits: Arc<Mutex<Table>>,
     recording: Recording,
-    ticker: Option<(Sender<()>, JoinHandle<()>)>,
+    ticker: Option<Ticker>,
 }
 
 impl Machine {
@@ -32,35 +31,15 @@ impl Machine {
         vm.sampling.begin();
         self.take_sampler();
         let recording = self.record(&KINDS, |_| Box::new(sink));
-        Profiling { vm, period, waits, recording, ticker: tick(vm, period) }
+        let ticker = Ticker::begin("ticker", period, move || vm.ask_for_samples());
+        Profiling { vm, period, waits, recording, ticker }
     }
-}
-
-/// Asks for samples once in a period, until the sender is dropped.
-fn tick(vm: &'static Vm, period: Duration) -> Option<(Sender<()>, JoinHandle<()>)> {
-    let (end, ended) = channel();
-    let thread = std::thread::Builder::new().name("ticker".into());
-    let ticker = thread.spawn(move || {
-        let mut next = Instant::now() + period;
-        while ended.recv_timeout(next.saturating_duration_since(Instant::now()))
-            == Err(RecvTimeoutError::Timeout)
-        {
-            vm.ask_for_samples();
-            // A tick that came late is no reason for two at once.
-            next = (next + period).max(Instant::now());
-        }
-    });
-    Some((end, ticker.ok()?))
 }
 
 impl Profiling {
     /// Ends the profile, and answers it with all names.
     pub fn end(self) -> Profile {
-        if let Some((end, ticker)) = self.ticker {
-            drop(end);
-            // It does not panic.
-            _ = ticker.join();
-        }
+        self.ticker.into_iter().for_each(Ticker::end);
         _ = self.recording.end();
         let all = self.vm.sampling.all();
         let locked: Vec<_> = all.iter().map(|samples| samples.lock()).collect();

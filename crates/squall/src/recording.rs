@@ -3,8 +3,6 @@
 //!
 //! Under a seed there is no such thread: see [`squall_events::log`].
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use squall_events::{Kind, Names, Sink};
@@ -12,6 +10,7 @@ use squall_runtime::state::recording::VmNames;
 use squall_runtime::state::vm::Vm;
 
 use crate::machine::Machine;
+use crate::ticker::Ticker;
 
 /// How often the buffers are emptied: they hold the events of more time even at the greatest rate.
 const PERIOD: Duration = Duration::from_millis(2);
@@ -19,7 +18,7 @@ const PERIOD: Duration = Duration::from_millis(2);
 /// A recording in progress.
 pub struct Recording {
     vm: &'static Vm,
-    drainer: Option<(Sender<()>, JoinHandle<()>)>,
+    drainer: Option<Ticker>,
 }
 
 /// How a recording has ended.
@@ -40,32 +39,18 @@ impl Machine {
         let vm = self.vm();
         vm.events.begin(kinds, sink(Box::new(VmNames(vm))));
         self.take_port();
-        let drainer = if vm.events.is_seeded() { None } else { drain(vm) };
+        // Without another native thread, what the buffers hold is kept, and the rest is counted as lost.
+        let drainer = (!vm.events.is_seeded())
+            .then(|| Ticker::begin("recorder", PERIOD, move || vm.events.drain()))
+            .flatten();
         Recording { vm, drainer }
     }
-}
-
-/// Empties the buffers now and then, until the sender is dropped.
-fn drain(vm: &'static Vm) -> Option<(Sender<()>, JoinHandle<()>)> {
-    let (end, ended) = channel();
-    let thread = std::thread::Builder::new().name("recorder".into());
-    let drainer = thread.spawn(move || {
-        while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-            vm.events.drain();
-        }
-    });
-    // Without another native thread, what the buffers hold is kept, and the rest is counted as lost.
-    Some((end, drainer.ok()?))
 }
 
 impl Recording {
     /// Ends the recording: the sink gets all that is left.
     pub fn end(self) -> Recorded {
-        if let Some((end, drainer)) = self.drainer {
-            drop(end);
-            // It panics only if the sink did.
-            _ = drainer.join();
-        }
+        self.drainer.into_iter().for_each(Ticker::end);
         let sink = self.vm.events.end();
         Recorded { lost: self.vm.events.lost(), failure: sink.and_then(|sink| sink.failure()) }
     }

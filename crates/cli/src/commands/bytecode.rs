@@ -26,7 +26,7 @@ pub fn assemble(arguments: &Asm) -> Result<Exit, Exit> {
     let output = arguments.output.clone();
     let output = output.unwrap_or_else(|| beside(&input.path, FileKind::Binary));
     std::fs::write(&output, bytes).map_err(|error| {
-        complain(&format!("{} cannot be written: {error}", output.display()));
+        files::complain_unwritten(output.display(), &error);
         Exit::Output
     })?;
     Ok(Exit::Success)

@@ -8,7 +8,7 @@ use squall_newspeak::{Diagnostic, Source, parse_partial};
 use squall_reference::{File, Text, reference};
 
 use crate::arguments::Doc;
-use crate::console::{colour, complain, print_error};
+use crate::console::{colour, print_error};
 use crate::exit::Exit;
 use crate::files;
 
@@ -63,7 +63,7 @@ fn complain_about(source: &Source) -> Exit {
 
 fn write(folder: &Path, files: &[File]) -> Result<(), Exit> {
     let refuse = |path: &Path, error: std::io::Error| {
-        complain(&format!("{} cannot be written: {error}", path.display()));
+        files::complain_unwritten(path.display(), &error);
         Exit::Output
     };
     std::fs::create_dir_all(folder).map_err(|error| refuse(folder, error))?;

@@ -56,7 +56,7 @@ fn format_one(path: &str, arguments: &Format) -> Result<Exit, Exit> {
         }
         (false, _) if path == STREAM => print(&formatted),
         (false, false) => std::fs::write(path, formatted).map_err(|error| {
-            complain(&format!("{path} cannot be written: {error}"));
+            files::complain_unwritten(path, &error);
             Exit::Output
         })?,
         (_, true) => {}

@@ -11,7 +11,7 @@ use squall::events::profile::{self, collapsed, firefox, flame, pprof, summary};
 use super::run::{check_program, compile, show_warnings};
 use super::start;
 use crate::arguments::Profile;
-use crate::console::{complain, print_error};
+use crate::console::print_error;
 use crate::exit::Exit;
 use crate::files;
 use crate::observer;
@@ -45,10 +45,7 @@ type Output<'a> = (&'a Path, File);
 
 /// Makes a file before the program runs, or complains.
 fn open(path: &Path) -> Result<Output<'_>, Exit> {
-    File::create(path).map(|file| (path, file)).map_err(|error| {
-        complain(&format!("{} cannot be written: {error}", path.display()));
-        Exit::Failure
-    })
+    Ok((path, files::create(path)?))
 }
 
 /// Writes a profile in the form that the file's extension names.
@@ -68,7 +65,7 @@ fn write(
         _ => Ok(collapsed::text(profile).into_bytes()),
     };
     bytes.and_then(|bytes| file.write_all(&bytes)).map_err(|error| {
-        complain(&format!("{} cannot be written: {error}", path.display()));
+        files::complain_unwritten(path.display(), &error);
         Exit::Failure
     })
 }

@@ -10,6 +10,7 @@ use squall::recording::Recording;
 
 use crate::console::complain;
 use crate::exit::Exit;
+use crate::files;
 
 /// A file that was made for a trace.
 pub struct TraceFile {
@@ -26,13 +27,7 @@ pub struct Tracing {
 /// Makes the file, if there is to be one, before the program runs: or complains.
 pub fn open(path: Option<&Path>) -> Result<Option<TraceFile>, Exit> {
     let Some(path) = path else { return Ok(None) };
-    match File::create(path) {
-        Ok(file) => Ok(Some(TraceFile { path: path.to_owned(), file })),
-        Err(error) => {
-            complain(&format!("{} cannot be written: {error}", path.display()));
-            Err(Exit::Failure)
-        }
-    }
+    Ok(Some(TraceFile { path: path.to_owned(), file: files::create(path)? }))
 }
 
 impl TraceFile {

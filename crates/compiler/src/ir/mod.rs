@@ -438,6 +438,13 @@ impl Unit {
         all
     }
 
+    /// As [`Unit::predecessors`], but a block with two jumps to another one is there once.
+    pub fn distinct_predecessors(&self) -> Vec<Vec<Block>> {
+        let mut all = self.predecessors();
+        all.iter_mut().for_each(Vec::dedup);
+        all
+    }
+
     /// The words of the frame, with those of all inlined activations.
     pub fn extent(&self) -> u32 {
         self.activations.iter().map(|each| each.offset + each.words).max().unwrap_or(0)

@@ -282,7 +282,7 @@ impl Lowering<'_, '_> {
     fn small_of_raw(&mut self, inst: Inst, is_sum: bool) -> ir::Value {
         let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
         let result = if self.fits_64_bits(inst, is_sum) {
-            if is_sum { self.b.ins().iadd(left, right) } else { self.b.ins().isub(left, right) }
+            self.wrapping(left, right, is_sum)
         } else {
             self.checked(inst, (left, right), is_sum)
         };
@@ -303,19 +303,10 @@ impl Lowering<'_, '_> {
         is_sum: bool,
     ) -> ir::Value {
         let constant = |index: usize| self.unit.integer(self.unit.inst(inst).arguments[index]);
-        let (result, fits) = match (is_sum, constant(0), constant(1)) {
-            (true, Some(constant), None) => {
-                let sum = self.b.ins().iadd(left, right);
-                (sum, self.is_beyond(sum, right, constant >= 0))
-            }
-            (true, None, Some(constant)) => {
-                let sum = self.b.ins().iadd(left, right);
-                (sum, self.is_beyond(sum, left, constant >= 0))
-            }
-            (false, None, Some(constant)) => {
-                let difference = self.b.ins().isub(left, right);
-                (difference, self.is_beyond(difference, left, constant < 0))
-            }
+        let (operand, is_above) = match (is_sum, constant(0), constant(1)) {
+            (true, Some(constant), None) => (right, constant >= 0),
+            (true, None, Some(constant)) => (left, constant >= 0),
+            (false, None, Some(constant)) => (left, constant < 0),
             _ => {
                 let (result, overflow) = if is_sum {
                     self.b.ins().sadd_overflow(left, right)
@@ -326,17 +317,18 @@ impl Lowering<'_, '_> {
                 return result;
             }
         };
+        let result = self.wrapping(left, right, is_sum);
+        let side = match is_above {
+            true => IntCC::SignedGreaterThanOrEqual,
+            false => IntCC::SignedLessThanOrEqual,
+        };
+        let fits = self.b.ins().icmp(side, result, operand);
         self.leave_unless(inst, fits, true, Reason::Overflow);
         result
     }
 
-    /// Whether a result is above an operand, or below it, or equal to it.
-    fn is_beyond(&mut self, result: ir::Value, operand: ir::Value, is_above: bool) -> ir::Value {
-        let condition = match is_above {
-            true => IntCC::SignedGreaterThanOrEqual,
-            false => IntCC::SignedLessThanOrEqual,
-        };
-        self.b.ins().icmp(condition, result, operand)
+    fn wrapping(&mut self, left: ir::Value, right: ir::Value, is_sum: bool) -> ir::Value {
+        if is_sum { self.b.ins().iadd(left, right) } else { self.b.ins().isub(left, right) }
     }
 
     fn keep_tagged(&mut self, inst: Inst, tagged: ir::Value) {

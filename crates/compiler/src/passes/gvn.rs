@@ -33,7 +33,7 @@ use crate::words::layouts;
 pub fn gvn(unit: &mut Unit) {
     let order = unit.reverse_post_order();
     let parents = dominators(unit, &order);
-    let predecessors = unit.predecessors();
+    let predecessors = unit.distinct_predecessors();
     let children = dominated(&parents, &order);
     let memory = Memory::begin(0);
     let mut pending = vec![Step::Enter(Unit::ENTRY, memory.clone())];
@@ -57,7 +57,7 @@ pub fn gvn(unit: &mut Unit) {
                 let mut added = Vec::new();
                 numbering.join_contents(&predecessors[block.index()], block, &mut added);
                 numbering.block(block, &mut added);
-                numbering.ends.insert(block, numbering.memory.clone());
+                numbering.ends.insert(block, numbering.memory.contents.clone());
                 pending.push(Step::Leave(added));
                 // The first child is entered first: so the paths to a block are known before it, but for those back.
                 for &child in children[block.index()].iter().rev() {
@@ -105,8 +105,10 @@ struct Memory {
     /// The versions of regions that were stored into since it began; the others have its number.
     versions: FastMap<Region, u32>,
     /// The words that are known to be in memory, by the loads that would give them.
-    contents: FastMap<Load, Content>,
+    contents: Contents,
 }
+
+type Contents = FastMap<Load, Content>;
 
 /// A load with its arguments.
 type Load = (Op, Vec<Value>);
@@ -133,8 +135,8 @@ struct Numbering<'u> {
     unit: &'u mut Unit,
     known: FastMap<Key, Known>,
     memory: Memory,
-    /// The memory at the ends of the blocks that are done.
-    ends: FastMap<Block, Memory>,
+    /// The contents at the ends of the blocks that are done.
+    ends: FastMap<Block, Contents>,
     /// How many stretches and versions there were.
     stretches: u32,
     /// For objects that the unit makes, the stretch without moves that begins then.
@@ -217,25 +219,14 @@ impl Numbering<'_> {
         block: Block,
         added: &mut Vec<(Key, Option<Known>)>,
     ) {
-        let mut ends = Vec::new();
-        for from in predecessors {
-            match self.ends.get(from) {
-                Some(memory) if !ends.contains(&(from, memory.calls)) => {
-                    ends.push((from, memory.calls));
-                }
-                Some(_) => {}
-                None => return,
-            }
-        }
-        let [(first, _), others @ ..] = &ends[..] else { return };
-        if others.is_empty() {
+        let [first, others @ ..] = predecessors else { return };
+        if others.is_empty() || !predecessors.iter().all(|from| self.ends.contains_key(from)) {
             return;
         }
         let mut loads: Vec<(Load, Region)> = Vec::new();
-        for (load, content) in &self.ends[*first].contents {
-            let is_known = |from: &Block| self.ends[from].contents.contains_key(load);
-            let is_missing = !self.memory.contents.contains_key(load);
-            if is_missing && others.iter().all(|(from, _)| is_known(from)) {
+        for (load, content) in &self.ends[first] {
+            let is_known = |from: &Block| self.ends[from].contains_key(load);
+            if !self.memory.contents.contains_key(load) && others.iter().all(is_known) {
                 loads.push((load.clone(), content.region));
             }
         }
@@ -254,8 +245,7 @@ impl Numbering<'_> {
         (load, region): (Load, Region),
         added: &mut Vec<(Key, Option<Known>)>,
     ) {
-        let word_at =
-            |this: &Self, from: &Block| this.unit.resolve(this.ends[from].contents[&load].word);
+        let word_at = |this: &Self, from: &Block| this.unit.resolve(this.ends[from][&load].word);
         let words: Vec<Value> = predecessors.iter().map(|from| word_at(self, from)).collect();
         let kind = words.iter().fold(Type::NONE, |all, &word| all.join(self.unit.kind(word)));
         let is_same = words.iter().all(|&word| word == words[0]);
@@ -266,10 +256,7 @@ impl Numbering<'_> {
             return;
         } else {
             let parameter = self.unit.add_parameter(block, Representation::Word, kind);
-            let mut sources = predecessors.to_vec();
-            sources.dedup();
-            for from in sources {
-                let word = word_at(self, &from);
+            for (from, word) in predecessors.iter().zip(words) {
                 for jump in self.unit.blocks[from.index()].end.jumps_mut() {
                     if jump.block == block {
                         jump.arguments.push(word);

@@ -31,8 +31,7 @@ pub fn refinement(unit: &mut Unit) {
         strengthen(unit, block);
     }
     let parents = dominators(unit, &order);
-    let mut predecessors = unit.predecessors();
-    predecessors.iter_mut().for_each(Vec::dedup);
+    let predecessors = unit.distinct_predecessors();
     let mut ends: FastMap<Block, Known> = FastMap::default();
     for &block in &order {
         let known = parents[block.index()].map(|parent| ends[&parent].clone()).unwrap_or_default();

@@ -137,9 +137,7 @@ struct Edges {
 
 impl Edges {
     fn of(unit: &Unit) -> Edges {
-        let mut predecessors = unit.predecessors();
-        predecessors.iter_mut().for_each(Vec::dedup);
-        Edges { predecessors }
+        Edges { predecessors: unit.distinct_predecessors() }
     }
 
     /// The jumps to a block, each as its block and its number there.
@@ -290,8 +288,7 @@ impl<'u, 'd> Repair<'u, 'd> {
         defined: &'d [Value],
         definitions: HashMap<Block, HashMap<Value, Value>>,
     ) -> Repair<'u, 'd> {
-        let mut predecessors = unit.predecessors();
-        predecessors.iter_mut().for_each(|each| each.dedup());
+        let predecessors = unit.distinct_predecessors();
         Repair { unit, defined, definitions, predecessors, reaching: HashMap::new() }
     }
 

@@ -51,22 +51,12 @@ pub fn render_strand(strand: StrandRef, activations: impl Iterator<Item = Activa
 /// The program's call of the library that is in progress. If it is the library's own, the call of the
 /// method in progress.
 pub fn call_of_library(thread: &Thread) -> Option<&'static Site> {
-    let mut activation = thread.innermost()?;
-    let mut innermost = None;
-    for _ in 0..LIBRARY_DEPTH {
+    thread.program_call().or_else(|| {
         // SAFETY: the activation is active, on this thread's stack.
-        let Some((caller, site)) = (unsafe { activation.caller() }) else { break };
-        if !caller.function.module.bytecode.is_image() {
-            return Some(site);
-        }
-        innermost = innermost.or(Some(site));
-        activation = caller;
-    }
-    innermost
+        let (_, site) = unsafe { thread.innermost()?.caller() }?;
+        Some(site)
+    })
 }
-
-/// The greatest number of library activations between a program and the code that serves it.
-const LIBRARY_DEPTH: usize = 16;
 
 /// An activation, as far as traces care.
 #[derive(Clone, Copy)]

@@ -123,21 +123,8 @@ pub fn number_of_call(thread: &Thread) -> u64 {
     if call.is_some_and(is_of_program) {
         return number_of_site(call);
     }
-    let mut activation = thread.innermost();
-    for _ in 0..LIBRARY_DEPTH {
-        // SAFETY: the activation is active, on this thread's stack.
-        let caller = activation.and_then(|activation| unsafe { activation.caller() });
-        let Some((caller, site)) = caller else { break };
-        if is_of_program(site) {
-            return number_of_site(Some(site));
-        }
-        activation = Some(caller);
-    }
-    number_of_site(call)
+    number_of_site(thread.program_call().or(call))
 }
-
-/// The greatest number of library activations that are looked through.
-const LIBRARY_DEPTH: usize = 16;
 
 /// The address of the site that has sent a message, or 0.
 fn site_of_message(message: Object) -> u64 {

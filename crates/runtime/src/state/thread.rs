@@ -380,6 +380,9 @@ pub struct Thread {
 /// How many messages and processes are much.
 const MUCH_WORK: u32 = 512;
 
+/// The greatest number of library activations between a program and the code that serves it.
+const LIBRARY_DEPTH: usize = 16;
+
 impl Thread {
     /// Attaches the calling native thread to the VM's heap and scheduler. The box is the
     /// collector's way to the thread's roots, so the thread must stay in it.
@@ -722,6 +725,20 @@ impl Thread {
     /// The activation the tier is in. The state must be saved.
     pub fn activation(&self) -> Activation {
         self.innermost().expect("guest code has an activation")
+    }
+
+    /// The program's call of the library that is in progress, unless it is far away. The state must be saved.
+    pub fn program_call(&self) -> Option<&'static Site> {
+        let mut activation = self.innermost()?;
+        for _ in 0..LIBRARY_DEPTH {
+            // SAFETY: the activation is active, on this thread's stack.
+            let (caller, site) = unsafe { activation.caller() }?;
+            if !caller.function.module.bytecode.is_image() {
+                return Some(site);
+            }
+            activation = caller;
+        }
+        None
     }
 
     /// The active calls, innermost first. The state must be saved.
