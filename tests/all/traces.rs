@@ -69,7 +69,7 @@ fn equal() -> Result<(), Failed> {
 fn unwritable() -> Result<(), Failed> {
     let result = Run::new(["run", "--trace=/nowhere/t.pftrace", PROGRAM]).execute();
     let is_right =
-        result.exit == 1 && result.error.contains("/nowhere/t.pftrace cannot be written");
+        result.exit == 74 && result.error.contains("/nowhere/t.pftrace cannot be written");
     if is_right { Ok(()) } else { Err(format!("{result:?}").into()) }
 }
 

@@ -54,15 +54,13 @@ pub fn read_silently(path: &str, kinds: &[FileKind]) -> Result<Input, (Exit, Str
 
 /// Makes a file, or complains.
 pub fn create(path: &Path) -> Result<File, Exit> {
-    File::create(path).map_err(|error| {
-        complain_unwritten(path.display(), &error);
-        Exit::Failure
-    })
+    File::create(path).map_err(|error| unwritten(path.display(), &error))
 }
 
-/// Complains that a file cannot be written.
-pub fn complain_unwritten(path: impl Display, error: &std::io::Error) {
+/// Complains that a file cannot be written; answers the command's result.
+pub fn unwritten(path: impl Display, error: &std::io::Error) -> Exit {
     complain(&format!("{path} cannot be written: {error}"));
+    Exit::Output
 }
 
 fn read_standard_input() -> std::io::Result<Vec<u8>> {

@@ -22,8 +22,8 @@ impl Tier for Interpreter {
         loop {
             thread.runs_guarded = thread.is_guarded;
             match thread.is_guarded {
-                true => run::<{ mode::GUARDED }>(thread),
-                false => run::<{ mode::PLAIN }>(thread),
+                true => Machine::<{ mode::GUARDED }>::run(thread),
+                false => Machine::<{ mode::PLAIN }>::run(thread),
             }
             if thread.stop != Stop::Switched {
                 break;
@@ -38,36 +38,26 @@ impl Tier for Interpreter {
 impl tier::Interpreter for Interpreter {
     fn run_cold(&self, thread: &mut Thread) {
         match thread.runs_guarded {
-            true => run::<{ mode::COLD | mode::GUARDED }>(thread),
-            false => run::<{ mode::COLD }>(thread),
+            true => Machine::<{ mode::COLD | mode::GUARDED }>::run(thread),
+            false => Machine::<{ mode::COLD }>::run(thread),
         }
     }
 
     fn step(&self, thread: &mut Thread) {
         match thread.runs_guarded {
-            true => run::<{ mode::STEP | mode::GUARDED }>(thread),
-            false => run::<{ mode::STEP }>(thread),
+            true => Machine::<{ mode::STEP | mode::GUARDED }>::run(thread),
+            false => Machine::<{ mode::STEP }>::run(thread),
         }
     }
 }
 
-/// Executes instructions from the thread's state on.
-fn run<const MODE: u8>(thread: &mut Thread) {
-    let State { pc, frame, function } = thread.state;
-    Machine::<MODE> { pc, frame, function, thread }.run();
-}
-
 impl<const MODE: u8> Machine<'_, MODE> {
-    /// Executes instructions until the strand halts, or one of them.
+    /// Executes instructions from the thread's state on, until the strand halts, or one of them.
     #[inline(never)]
-    pub(crate) fn run(&mut self) {
+    fn run(thread: &mut Thread) {
         // The loop has a machine of its own, whose fields the compiler keeps in registers: see `machine.rs`.
-        let mut machine = Machine::<MODE> {
-            pc: self.pc,
-            frame: self.frame,
-            function: self.function,
-            thread: &mut *self.thread,
-        };
+        let State { pc, frame, function } = thread.state;
+        let mut machine = Machine::<MODE> { pc, frame, function, thread };
         let m = &mut machine;
         loop {
             let word = m.word(0);
@@ -291,7 +281,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
                 break;
             }
         }
-        self.thread.window = Window::NONE;
+        m.thread.window = Window::NONE;
     }
 
     /// Completes a return from the first frame of a chunk to the caller in the previous chunk.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::entities::FunctionId;
-use squall_bytecode::instructions::Field;
+use squall_bytecode::instructions::{Field, Opcode};
 use squall_compiler::code::Start;
 use squall_compiler::words::NO_ANSWER;
 use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word, slot_kinds};
@@ -26,6 +26,7 @@ use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::known;
+use squall_runtime::tiers::messages;
 use squall_runtime::tiers::number;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::polls;
@@ -58,7 +59,6 @@ pub fn table() -> Helpers {
         helpers: [
             primitive as *const () as usize,
             step as *const () as usize,
-            step_call as *const () as usize,
             poll as *const () as usize,
             make_closure as *const () as usize,
             make_context as *const () as usize,
@@ -66,6 +66,7 @@ pub fn table() -> Helpers {
             make_array as *const () as usize,
             instantiate as *const () as usize,
             check_value as *const () as usize,
+            send_eventually as *const () as usize,
             read as *const () as usize,
             write as *const () as usize,
             give_way as *const () as usize,
@@ -80,6 +81,7 @@ pub fn table() -> Helpers {
             execute_make_array as *const () as usize,
             execute_instantiate as *const () as usize,
             execute_check_value as *const () as usize,
+            execute_send_eventually as *const () as usize,
         ],
         send_primitive: send_primitive as *const () as usize,
         send: send as *const () as usize,
@@ -377,6 +379,26 @@ pub unsafe extern "C" fn primitive(
     after_call(thread, frame, site)
 }
 
+/// An eventual send.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn send_eventually(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+) -> Next {
+    stand_at(thread, frame, site);
+    let instruction = site.function().code[site.pc as usize].load(Ordering::Relaxed);
+    let wants_result = instruction as u8 == Opcode::SendEventual as u8;
+    // SAFETY: as in `send`.
+    let window =
+        unsafe { Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments)) };
+    messages::send_eventually(thread, site, window, wants_result);
+    after_call(thread, frame, site)
+}
+
 /// Runs an instruction by the interpreter.
 fn interpret(
     thread: &mut Thread,
@@ -406,21 +428,6 @@ pub unsafe extern "C" fn step(
         return elsewhere(thread);
     }
     jump(thread, function)
-}
-
-/// An instruction that calls at this site.
-///
-/// # Safety
-///
-/// As the [module's head](self) says.
-pub unsafe extern "C" fn step_call(
-    thread: &mut Thread,
-    frame: *mut Word,
-    site: &'static Site,
-) -> Next {
-    let function = site.function();
-    interpret(thread, frame, &raw const function.code[site.pc as usize], function);
-    after_call(thread, frame, site)
 }
 
 /// What machine code does next after an instruction of a process, which leaves its result in the frame.
@@ -876,6 +883,22 @@ pub unsafe extern "C" fn execute_primitive(
     let site = function.code[function.pc_index(pc) + 1].load(Ordering::Relaxed);
     // SAFETY: as the caller promises.
     unsafe { primitive(thread, frame, &function.sites[site as usize]) }
+}
+
+/// An eventual send.
+///
+/// # Safety
+///
+/// As for [`execute`].
+pub unsafe extern "C" fn execute_send_eventually(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+) -> Next {
+    let words = &function.bytecode().code[function.pc_index(pc)..];
+    // SAFETY: as the caller promises.
+    unsafe { send_eventually(thread, frame, &function.sites[Field::Xlo.extract(words) as usize]) }
 }
 
 /// Guarded accesses: the functions answer [`NO_ANSWER`] or false if something is in the way of the access, which the

@@ -73,8 +73,6 @@ pub enum Helper {
     Primitive,
     /// An instruction that the interpreter runs.
     Step,
-    /// An instruction that the interpreter runs, which may call.
-    StepCall,
     /// A poll before the instruction in `rsi` of the function in `rdx`.
     Poll,
     /// `make_closure`.
@@ -89,6 +87,8 @@ pub enum Helper {
     Instantiate,
     /// `check_value`.
     CheckValue,
+    /// An eventual send at the site in `rsi`.
+    SendEventually,
     /// `read` at the site in `rsi`, from the channel in the register `rdx`.
     Read,
     /// `write` at the site in `rsi`, to the channel in the register `rdx`, of the register `r8`.
@@ -104,7 +104,6 @@ pub enum Helper {
 const HELPER_NAMES: [&str; HELPERS] = [
     "primitive",
     "step",
-    "step of a call",
     "poll",
     "make closure",
     "make context",
@@ -112,6 +111,7 @@ const HELPER_NAMES: [&str; HELPERS] = [
     "make array",
     "instantiate",
     "check value",
+    "send eventually",
     "read",
     "write",
     "yield",
@@ -128,6 +128,7 @@ const EXECUTOR_NAMES: [&str; EXECUTORS] = [
     "make array",
     "instantiate",
     "check value",
+    "send eventually",
 ];
 
 /// How many helpers there are.
@@ -153,10 +154,12 @@ pub enum Execute {
     Instantiate,
     /// `check_value`.
     CheckValue,
+    /// `send_eventual` and `send_eventual_only`.
+    SendEventually,
 }
 
 /// How many of these helpers there are.
-pub const EXECUTORS: usize = Execute::CheckValue as usize + 1;
+pub const EXECUTORS: usize = Execute::SendEventually as usize + 1;
 
 /// The functions of Rust that the stubs call, by their addresses.
 pub struct Helpers {

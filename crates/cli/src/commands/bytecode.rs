@@ -25,10 +25,7 @@ pub fn assemble(arguments: &Asm) -> Result<Exit, Exit> {
     })?;
     let output = arguments.output.clone();
     let output = output.unwrap_or_else(|| beside(&input.path, FileKind::Binary));
-    std::fs::write(&output, bytes).map_err(|error| {
-        files::complain_unwritten(output.display(), &error);
-        Exit::Output
-    })?;
+    std::fs::write(&output, bytes).map_err(|error| files::unwritten(output.display(), &error))?;
     Ok(Exit::Success)
 }
 

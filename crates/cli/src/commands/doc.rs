@@ -62,10 +62,7 @@ fn complain_about(source: &Source) -> Exit {
 }
 
 fn write(folder: &Path, files: &[File]) -> Result<(), Exit> {
-    let refuse = |path: &Path, error: std::io::Error| {
-        files::complain_unwritten(path.display(), &error);
-        Exit::Output
-    };
+    let refuse = |path: &Path, error: std::io::Error| files::unwritten(path.display(), &error);
     std::fs::create_dir_all(folder).map_err(|error| refuse(folder, error))?;
     for file in files {
         let path = folder.join(&file.name);

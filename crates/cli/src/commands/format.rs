@@ -55,10 +55,9 @@ fn format_one(path: &str, arguments: &Format) -> Result<Exit, Exit> {
             return Ok(Exit::Failure);
         }
         (false, _) if path == STREAM => print(&formatted),
-        (false, false) => std::fs::write(path, formatted).map_err(|error| {
-            files::complain_unwritten(path, &error);
-            Exit::Output
-        })?,
+        (false, false) => {
+            std::fs::write(path, formatted).map_err(|error| files::unwritten(path, &error))?;
+        }
         (_, true) => {}
     }
     Ok(Exit::Success)

@@ -11,7 +11,7 @@ use squall::events::profile::{self, collapsed, firefox, flame, pprof, summary};
 use super::run::{check_program, compile, show_warnings};
 use super::start;
 use crate::arguments::Profile;
-use crate::console::print_error;
+use crate::console::{complain, print_error};
 use crate::exit::Exit;
 use crate::files;
 use crate::observer;
@@ -33,6 +33,9 @@ pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
     let profile = profiling.end();
     if arguments.output.is_empty() {
         print_error(&format!("\n{}", summary::text(&profile)));
+    }
+    if profile.total() == 0 && !outputs.is_empty() {
+        complain("the profile has no samples: the program ended before the first; see --rate");
     }
     for output in outputs {
         write(&profile, output, &input.path, begun)?;
@@ -64,8 +67,7 @@ fn write(
             .map_err(std::io::Error::from),
         _ => Ok(collapsed::text(profile).into_bytes()),
     };
-    bytes.and_then(|bytes| file.write_all(&bytes)).map_err(|error| {
-        files::complain_unwritten(path.display(), &error);
-        Exit::Failure
-    })
+    bytes
+        .and_then(|bytes| file.write_all(&bytes))
+        .map_err(|error| files::unwritten(path.display(), &error))
 }

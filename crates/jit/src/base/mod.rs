@@ -287,12 +287,12 @@ impl Emitter<'_> {
         label
     }
 
-    /// The interpreter runs the instruction, which calls at a site.
-    fn step_call(&mut self, site: &'static Site) {
+    /// Calls a helper that does what the instruction with this site does.
+    fn helped_call(&mut self, site: &'static Site, helper: Helper) {
         dynasm!(self.ops
             ; .arch x64
             ; mov rsi, QWORD std::ptr::from_ref(site) as i64
-            ; call extern self.stubs.of(Helper::StepCall)
+            ; call extern self.stubs.of(helper)
         );
         self.store_result(usize::from(site.destination));
     }

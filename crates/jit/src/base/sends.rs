@@ -77,12 +77,7 @@ impl Emitter<'_> {
             }
             Opcode::Primitive => {
                 let site = self.linked_site(instruction);
-                dynasm!(self.ops
-                    ; .arch x64
-                    ; mov rsi, QWORD std::ptr::from_ref(site) as i64
-                    ; call extern self.stubs.of(Helper::Primitive)
-                );
-                self.store_result(usize::from(site.destination));
+                self.helped_call(site, Helper::Primitive);
             }
             Opcode::CallIndirect => {
                 let site = self.linked_site(instruction);
@@ -94,7 +89,7 @@ impl Emitter<'_> {
             }
             Opcode::SendEventual | Opcode::SendEventualOnly => {
                 let site = self.site(field(instruction, Field::Xlo));
-                self.step_call(site);
+                self.helped_call(site, Helper::SendEventually);
             }
             _ => return false,
         }

@@ -417,6 +417,7 @@ fn executor(opcode: u8) -> Execute {
         Some(Opcode::MakeArray) => Execute::MakeArray,
         Some(Opcode::Instantiate) => Execute::Instantiate,
         Some(Opcode::CheckValue) => Execute::CheckValue,
+        Some(Opcode::SendEventual | Opcode::SendEventualOnly) => Execute::SendEventually,
         _ => Execute::Any,
     }
 }

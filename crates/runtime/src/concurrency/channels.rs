@@ -166,20 +166,16 @@ pub fn not_for_objects(thread: &mut Thread, kind: Type) -> Result<Failure, Failu
 
 /// The delivery to a strand that has waited to read: an element, or the pair of a choice and an element. Choices of typed
 /// code get the delivery unchanged. *GC point.*
-pub fn delivered(
-    thread: &mut Thread,
-    site: &'static Site,
-    kind: Type,
-    value: Word,
-) -> Result<Word, Failure> {
+pub fn delivered(thread: &mut Thread, site: &'static Site, value: Word) -> Result<Word, Failure> {
+    let kind = thread.running().take_element();
     if is_typed(site) {
         return Ok(value);
     }
     let pair = value.as_object().filter(|object| object.layout() == known::ARRAY);
-    let Some(pair) = pair else { return object_for(thread, Some(kind), value) };
+    let Some(pair) = pair else { return object_for(thread, kind, value) };
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(value);
-    let element = object_for(thread, Some(kind), pair.element(ELEMENT));
+    let element = object_for(thread, kind, pair.element(ELEMENT));
     let pair = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
     pair.object().set_element(&mut thread.mutator, ELEMENT, element?);
@@ -500,7 +496,10 @@ fn try_write(thread: &mut Thread, channel: Object, value: Word, writer: Object) 
     }
     if let Some(reader) = waiting::dequeue(thread, channel, READERS) {
         let delivery = match element_type(channel).filter(|kind| !kind.is_plain()) {
-            Some(kind) if get(reader.0, waiter::VALUE) != AS_IT_IS => Delivery::Element(kind),
+            Some(kind) if get(reader.0, waiter::VALUE) != AS_IT_IS => {
+                reader.1.set_element(kind);
+                Delivery::Element
+            }
             _ => Delivery::Value,
         };
         waiting::unlock(&mut thread.mutator, channel);

@@ -447,7 +447,7 @@ fn deliver(thread: &mut Thread) {
 fn deliver_specially(thread: &mut Thread, site: &'static Site, delivery: Delivery, value: Word) {
     match delivery {
         Delivery::Value => calls::complete(thread, site, value),
-        Delivery::Element(kind) => match channels::delivered(thread, site, kind, value) {
+        Delivery::Element => match channels::delivered(thread, site, value) {
             Ok(value) => calls::complete(thread, site, value),
             Err(failure) => calls::fail(thread, site, failure),
         },

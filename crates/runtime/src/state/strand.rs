@@ -38,7 +38,6 @@ use squall_heap::{CollectionKind, Mutator, Object, RootAddress, WORD_BYTES, Word
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
-use crate::model::types::Type;
 use crate::state::affinity::{Affinity, Home};
 use crate::state::anchor::Anchor;
 use crate::state::fences;
@@ -131,8 +130,8 @@ pub enum Ending {
 pub enum Delivery {
     /// The value that the call it waits in answers.
     Value,
-    /// An element of a channel of this type: untyped code gets an object for it.
-    Element(Type),
+    /// An element of a typed channel: untyped code gets an object for it.
+    Element,
     /// An exception to be signalled from that call.
     Exception,
     /// The channel or barrier it waited for was poisoned.
@@ -235,7 +234,7 @@ pub struct Strand {
     /// The program's call that started it, or sent its message.
     origin: ShownSite,
     /// Its delivery when it continues.
-    delivery: Owned<Delivery>,
+    delivery: Shown<Delivery>,
     /// Its purpose.
     role: Shown<Role>,
     /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
@@ -691,7 +690,7 @@ impl Strand {
             model: Shown::new(Model::Exclusive),
             role: Shown::new(Role::Other),
             standing: Shown::new(Standing::New),
-            delivery: Owned::new(Delivery::Value),
+            delivery: Shown::new(Delivery::Value),
             affinity: Affinity::default(),
             errno: AtomicI32::new(0),
             anchor: AtomicPtr::default(),
@@ -774,10 +773,10 @@ fn new_identity(thread: &mut Thread) -> u64 {
 }
 
 /// Makes an ended strand without references begin anew with a message of this vat.
+#[inline(always)]
 pub fn renew(thread: &mut Thread, claimed: &Claimed, vat: VatRef, message: Object) {
-    let object = claimed.object();
-    object.set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
-    object.set_slot(&mut thread.mutator, slots::TASK, message.word());
+    claimed.strand().set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
+    claimed.strand().set_slot(&mut thread.mutator, slots::TASK, message.word());
     claimed.set_vat(Some(vat));
     claimed.set_role(Role::Other);
     claimed.set_origin(None);
@@ -792,9 +791,8 @@ pub fn keep(thread: &mut Thread, claimed: Claimed) -> Option<Claimed> {
     if is_exposed || thread.turn_strand.is_some() || claimed.sandbox().is_some() {
         return Some(claimed);
     }
-    let object = claimed.object();
     for slot in [slots::VAT, slots::VALUE, slots::TASK, slots::LOCAL] {
-        object.set_slot(&mut thread.mutator, slot, Word::NIL);
+        claimed.strand().set_slot(&mut thread.mutator, slot, Word::NIL);
     }
     claimed.set_vat(None);
     claimed.set_standing(Standing::New);

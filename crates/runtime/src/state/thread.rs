@@ -686,6 +686,7 @@ impl Thread {
 
     /// The state of a strand that is about to begin. It has no result yet: the place may hold that of another life, or
     /// of a step before, which no collection has updated.
+    #[inline]
     pub fn start_state(&mut self) {
         self.running().set_result(Word::NIL);
         self.state = bottom(self.stack().base());

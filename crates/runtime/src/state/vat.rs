@@ -446,6 +446,7 @@ impl VatRef {
     }
 
     /// Takes the first of the messages in this slot.
+    #[inline(always)]
     pub(crate) fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
         let message = self.slot(slot).as_object()?;
         let next = message.element(NEXT);

@@ -32,6 +32,7 @@ use squall_heap::Word;
 use super::status::Parked;
 use super::{Delivery, Model, Role, Standing, StrandRef, Wait};
 use crate::model::function::Site;
+use crate::model::types::Type;
 use crate::state::stack::{CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::state::thread::{State, Stop};
 use crate::state::transactions::record::Transaction;
@@ -62,6 +63,8 @@ impl<T> Owned<T> {
 pub(super) struct Aside {
     /// The transaction that the strand executes together with other strands.
     shared: Option<Arc<Shared>>,
+    /// The type of the channel whose element it gets ([`Delivery::Element`]).
+    element: Option<Type>,
     /// The long works that it has begun.
     pub(super) works: Works,
 }
@@ -115,6 +118,20 @@ impl Byte for Role {
         use Role::*;
         const ALL: [Role; 7] = [Typed, Branch, Maker, Process, Loader, Main, Other];
         ALL.get(usize::from(byte)).copied().unwrap_or(Other)
+    }
+}
+
+impl Byte for Delivery {
+    #[inline(always)]
+    fn to_byte(self) -> u8 {
+        self as u8
+    }
+
+    #[inline(always)]
+    fn of_byte(byte: u8) -> Delivery {
+        use Delivery::*;
+        const ALL: [Delivery; 5] = [Value, Element, Exception, Poison, Kill];
+        ALL.get(usize::from(byte)).copied().unwrap_or(Kill)
     }
 }
 
@@ -321,13 +338,23 @@ impl Held {
     /// Its delivery, when it continues.
     #[inline(always)]
     pub fn delivery(&self) -> Delivery {
-        self.strand.delivery.0.get()
+        self.strand.delivery.get()
     }
 
     /// Replaces the delivery.
     #[inline(always)]
     pub fn set_delivery(&self, delivery: Delivery) {
-        self.strand.delivery.0.set(delivery);
+        self.strand.delivery.set(delivery);
+    }
+
+    /// Notes the type of the channel whose element it gets.
+    pub fn set_element(&self, kind: Type) {
+        self.with_aside(|aside| aside.element = Some(kind));
+    }
+
+    /// The type of the channel whose element it gets.
+    pub fn take_element(&self) -> Option<Type> {
+        self.with_aside(|aside| aside.element.take())
     }
 
     /// Notes the call that it waits in.
