@@ -73,7 +73,10 @@ fn while_busy() -> Result<(), Failed> {
 /// A program that a signal ends has written all its output, and ends by this signal.
 fn ends_by(signal: Signal) -> Result<(), Failed> {
     let number = (signal as i32).to_string();
-    let (program, _file) = start(squall(), SIGNALLED, &[&number])?;
+    // The tests themselves may have been started with signals ignored, as in the background of a shell.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_squall")]);
+    let (program, _file) = start(command, SIGNALLED, &[&number])?;
     stop_later(&program);
     let ended = program.wait_with_output()?;
     let lines: Vec<String> = (1..=100).map(|line| line.to_string()).collect();
