@@ -184,6 +184,8 @@ forms! {
 
 /// Codes that no module contains.
 pub mod internal {
+    /// A debugger is asked before the instruction that was here.
+    pub const BREAKPOINT: u8 = 249;
     /// An imported function that no module provides.
     pub const NOT_LINKED: u8 = 250;
     /// Completes a `read`: its destination holds a word, and has another type.
@@ -198,7 +200,8 @@ pub mod internal {
     pub const LEAVE_CHUNK: u8 = 255;
 
     /// Every code.
-    pub const ALL: &[u8] = &[NOT_LINKED, RECEIVED, ACCEPTED, CHOSEN, HALT, LEAVE_CHUNK];
+    pub const ALL: &[u8] =
+        &[BREAKPOINT, NOT_LINKED, RECEIVED, ACCEPTED, CHOSEN, HALT, LEAVE_CHUNK];
 }
 
 /// The instruction that a code of a linked function stands for; nothing for [`internal`] ones.

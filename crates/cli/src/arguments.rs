@@ -44,6 +44,7 @@ pub enum Command {
     Format(Format),
     Doc(Doc),
     Lsp(Lsp),
+    Debug(Debug),
     Dump(Dump),
     Version(Version),
 }
@@ -65,6 +66,14 @@ pub struct Run {
     /// Report, at the end, on the standard error output what has happened
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub report: Vec<Report>,
+
+    /// Wait for a debugger at this port of the machine, or at any that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub debug: Option<u16>,
+
+    /// Connect to the debugger at this port of the machine
+    #[arg(long, value_name = "PORT", hide = true)]
+    pub debug_connect: Option<u16>,
 
     /// Send this message to the module's class, and show its answer, instead of starting the module
     #[arg(long, value_name = "SELECTOR", hide = true)]
@@ -316,6 +325,13 @@ pub struct Lsp {
     #[arg(long, hide = true)]
     pub stdio: bool,
 }
+
+/// Serve an editor by the Debug Adapter Protocol, on the standard input and output.
+///
+/// The editor's `launch` request names the program, and may have `args`, `options` of `squall run`, `seed`, `cwd` and
+/// `env`; `attach` has the port that `squall run --debug` shows.
+#[derive(Args, Debug)]
+pub struct Debug {}
 
 /// Show the version of Squall and of its formats.
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 mod bytecode;
 mod check;
+mod debug;
 mod doc;
 mod eval;
 mod format;
@@ -40,6 +41,7 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Format(arguments) => format::format(&arguments),
         Command::Doc(arguments) => doc::doc(&arguments),
         Command::Lsp(_) => lsp::lsp(),
+        Command::Debug(_) => debug::debug(),
         Command::Dump(arguments) => dump(&arguments),
         Command::Version(arguments) => version::version(&arguments),
     };

@@ -23,6 +23,9 @@ pub trait Facts {
     /// The bytecode of a function.
     fn function(&self, function: FunctionRef) -> &Function;
 
+    /// Whether its code may be part of another function's: not if a debugger has set breakpoints there.
+    fn may_be_inlined(&self, function: FunctionRef) -> bool;
+
     /// Its live registers.
     fn frame_maps(&self, function: FunctionRef) -> &FrameMaps;
 

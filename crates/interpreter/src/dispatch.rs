@@ -3,7 +3,8 @@
 
 use squall_bytecode::codes::{general, internal, observed_forms as code, typed_forms as forms};
 use squall_heap::Word;
-use squall_runtime::tiers::function::Site;
+use squall_runtime::tiers::debugging;
+use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::operators;
 use squall_runtime::tiers::stack::CHUNK_RESULT;
 use squall_runtime::tiers::thread::{State, Stop, Thread, Window};
@@ -22,6 +23,7 @@ impl Tier for Interpreter {
         loop {
             thread.runs_guarded = thread.is_guarded;
             match thread.is_guarded {
+                _ if thread.steps => debugging::step_through(thread, self),
                 true => Machine::<{ mode::GUARDED }>::run(thread),
                 false => Machine::<{ mode::PLAIN }>::run(thread),
             }
@@ -33,6 +35,8 @@ impl Tier for Interpreter {
         }
         thread.runs_guarded = outer;
     }
+
+    fn forget(&self, _functions: &[&'static Function]) {}
 }
 
 impl tier::Interpreter for Interpreter {
@@ -60,7 +64,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
         let mut machine = Machine::<MODE> { pc, frame, function, thread };
         let m = &mut machine;
         loop {
-            let word = m.word(0);
+            let word = if Self::STEP { m.word_behind_breakpoint() } else { m.word(0) };
             match word as u8 {
                 general::Move => m.move_register(word),
                 general::LoadInteger => m.load_integer(word),
@@ -236,6 +240,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
                 forms::LESS_F64_JUMP => m.double_jump(word, |left, right| left < right),
                 forms::LESS_OR_EQUAL_F64_JUMP => m.double_jump(word, |left, right| left <= right),
 
+                internal::BREAKPOINT => m.breakpoint(),
                 internal::NOT_LINKED => m.fail_unlinked(),
                 general::Spawn => m.spawn(word),
                 general::SpawnIndirect => m.spawn_indirect(word),
@@ -282,6 +287,19 @@ impl<const MODE: u8> Machine<'_, MODE> {
             }
         }
         m.thread.window = Window::NONE;
+    }
+
+    /// The first word of the instruction, or the one that a breakpoint has replaced.
+    #[inline(always)]
+    fn word_behind_breakpoint(&self) -> u32 {
+        let word = self.word(0);
+        if word as u8 == internal::BREAKPOINT { debugging::word_behind(self.pc) } else { word }
+    }
+
+    /// Asks the debugger, and executes the instruction behind the breakpoint.
+    #[inline(always)]
+    fn breakpoint(&mut self) {
+        self.slowly(|thread| debugging::at_breakpoint(thread, &Interpreter));
     }
 
     /// Completes a return from the first frame of a chunk to the caller in the previous chunk.

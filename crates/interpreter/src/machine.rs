@@ -15,6 +15,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use squall_bytecode::codes::internal::BREAKPOINT;
 use squall_heap::{Object, Word};
 use squall_runtime::tiers::access::{self, Place};
 use squall_runtime::tiers::calls;
@@ -248,5 +249,8 @@ pub(crate) fn specialise_at(pc: *const AtomicU32, opcode: u8) {
     // finds a form of the same instruction (see `crate::code`).
     let word = unsafe { &*pc };
     let general = word.load(Ordering::Relaxed);
+    if general as u8 == BREAKPOINT {
+        return;
+    }
     word.store(general & !0xFF | u32::from(opcode), Ordering::Relaxed);
 }

@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, Ordering, fence};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ use squall_runtime::tiers::tracing;
 use crate::base;
 use crate::code::units::{Destination, EXIT_PATIENCE, ExitRecord, Unit, Units};
 use crate::code::{Code, Profile, suffix};
-use crate::history::History;
+use crate::history::{History, MadeUnit};
 use crate::memory::CodeMemory;
 use crate::observers::{Frame, Observers};
 use crate::optimised::{self, Install, Optimiser, Order, Policy};
@@ -101,6 +101,9 @@ impl Compiler {
         if let Some(code) = Code::of(function, accesses) {
             return Some(code);
         }
+        if function.native(accesses).is_given_up() {
+            return None;
+        }
         let begun = Instant::now();
         let (code, native) = (self.assemble(function, accesses), function.native(accesses));
         let Some(code) = code else {
@@ -117,6 +120,22 @@ impl Compiler {
             format!("compiled {place}{}, {} bytes", suffix(accesses), code.size)
         });
         Some(code)
+    }
+
+    /// Drops the machine code of functions, and the units that they are part of. All mutators stand.
+    pub fn forget(&self, functions: &[&'static Function]) {
+        for function in functions {
+            for accesses in Accesses::ALL {
+                function.native(accesses).forget(self.stubs.cold_entry as *const ());
+            }
+        }
+        // Pairs with the fence of `optimise`, which sees that a function was given up unless its unit is in the history here.
+        fence(Ordering::SeqCst);
+        for MadeUnit { code, unit } in self.history.made().units {
+            if optimised::has_given_up(unit, code.accesses) {
+                optimised::remove_unit(code, unit);
+            }
+        }
     }
 
     fn assemble(&self, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
@@ -158,6 +177,12 @@ impl Compiler {
         let begun = Instant::now();
         let unit = optimised::optimise(optimiser, order, &install);
         self.history.add_unit(code, unit, begun.elapsed());
+        // Pairs with the fence of `forget`.
+        fence(Ordering::SeqCst);
+        let unit = unit.filter(|unit| !optimised::has_given_up(unit, code.accesses) || {
+            optimised::remove_unit(code, unit);
+            false
+        });
         let again = self.policy.filter(|_| unit.is_some() && !code.units.is_full());
         code.native().set_patience(again.map_or(i32::MAX, |policy| policy.samples));
         unit

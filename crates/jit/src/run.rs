@@ -6,7 +6,8 @@
 //! machine code and in bytecode in any order, and each goes on by itself when its callee returns.
 
 use squall_heap::Word;
-use squall_runtime::tiers::function::compile_after;
+use squall_runtime::tiers::debugging;
+use squall_runtime::tiers::function::{Function, compile_after};
 use squall_runtime::tiers::thread::{Stop, Thread};
 use squall_runtime::tiers::tier::{Interpreter, Tier};
 use squall_runtime::tiers::unwind;
@@ -100,7 +101,10 @@ impl Tier for Mixed {
         let (outer_stack, outer) = (thread.native_stack, thread.runs_guarded);
         loop {
             thread.runs_guarded = thread.is_guarded;
-            self.run_here(thread);
+            match thread.steps {
+                true => debugging::step_through(thread, self.interpreter),
+                false => self.run_here(thread),
+            }
             if thread.stop != Stop::Switched {
                 break;
             }
@@ -110,6 +114,10 @@ impl Tier for Mixed {
         thread.native_stack.base = outer_stack.base;
         thread.native_stack.outermost = outer_stack.outermost;
         thread.runs_guarded = outer;
+    }
+
+    fn forget(&self, functions: &[&'static Function]) {
+        self.compiler.forget(functions);
     }
 }
 

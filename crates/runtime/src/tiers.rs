@@ -44,6 +44,11 @@ pub mod function {
     pub use crate::model::native_code::{Accesses, CALL, NativeCode, TURN, compile_after};
 }
 
+/// Breakpoints, and strands that step.
+pub mod debugging {
+    pub use crate::execution::debugging::{at_breakpoint, step_through, word_behind};
+}
+
 /// What a lookup finds, and the entries of inline caches.
 pub mod lookup {
     pub use crate::model::lookup::{Action, CacheEntry, ClassPath, Simple};

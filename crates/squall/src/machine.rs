@@ -22,9 +22,10 @@ use squall_runtime::concurrency::stalls;
 use squall_runtime::concurrency::strands;
 use squall_runtime::concurrency::worker::{self, Finished};
 use squall_runtime::library::bootstrap::{self, BootError};
-use squall_runtime::model::function::Function;
+use squall_runtime::model::function::{Function, keep_registers};
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::objects::string;
+use squall_runtime::state::debugging::Debugger;
 use squall_runtime::state::thread::Thread;
 use squall_runtime::state::vm::Vm;
 use squall_runtime::tiers::tier::Tier;
@@ -208,6 +209,22 @@ impl Machine {
     }
 }
 
+/// For debuggers.
+impl Machine {
+    /// Attaches a debugger, before the program runs; `loaded` is called with each module that is loaded from now on.
+    pub fn attach_debugger(
+        &mut self,
+        debugger: Box<dyn Debugger>,
+        loaded: impl Fn(&'static LoadedModule) + Send + Sync + 'static,
+    ) {
+        keep_registers();
+        if self.vm.debugging.attach(debugger) {
+            self.vm.modules.observe(Box::new(loaded));
+            self.thread.look_for_observers();
+        }
+    }
+}
+
 /// For recordings.
 impl Machine {
     pub(crate) fn vm(&self) -> &'static Vm {
@@ -217,7 +234,7 @@ impl Machine {
     /// The machine's own native thread, which attached before the log was on, notes events from now on.
     pub(crate) fn take_port(&mut self) {
         self.thread.port = self.vm.events.port(self.thread.worker_index());
-        self.thread.notes_events = self.thread.port.is_some();
+        self.thread.look_for_observers();
     }
 
     /// The same thread takes samples from now on.

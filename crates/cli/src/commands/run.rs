@@ -9,7 +9,7 @@ use squall_bytecode::module::Module;
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use super::check::show_stages;
-use super::{internal, start, trace};
+use super::{debug, internal, start, trace};
 use crate::arguments::{Report, Run};
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
@@ -36,7 +36,11 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     observer::describe_on_quit(machine.observer());
     machine.prepare(&input.path, module);
     let recording = trace.map(|trace| trace.begin(&mut machine, &input.path));
+    let debugged = debug::begin(arguments, &mut machine)?;
     let code = machine.run_program();
+    if let Some(server) = debugged {
+        server.finish(code);
+    }
     if let Some(recording) = recording {
         recording.end();
     }

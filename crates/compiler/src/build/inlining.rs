@@ -25,7 +25,8 @@ impl Body<'_, '_> {
         let builder = &self.builder;
         let limits = builder.limits;
         let code = builder.facts.function(function);
-        if code.is_imported() || !code.regions.is_empty() {
+        let is_interpreted = !builder.facts.may_be_inlined(function);
+        if code.is_imported() || !code.regions.is_empty() || is_interpreted {
             return Some(Why::Shape(function));
         }
         if builder.chain.len() > limits.depth {

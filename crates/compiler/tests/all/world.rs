@@ -195,6 +195,10 @@ impl Facts for World {
         &self.module.functions[function.index()]
     }
 
+    fn may_be_inlined(&self, _function: FunctionRef) -> bool {
+        true
+    }
+
     fn frame_maps(&self, function: FunctionRef) -> &FrameMaps {
         &self.maps[function.index()]
     }

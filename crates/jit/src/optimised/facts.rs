@@ -206,6 +206,10 @@ impl Facts for RuntimeFacts<'_> {
         self.of(function).bytecode()
     }
 
+    fn may_be_inlined(&self, function: FunctionRef) -> bool {
+        !self.of(function).native(self.accesses).is_given_up()
+    }
+
     fn frame_maps(&self, function: FunctionRef) -> &FrameMaps {
         self.of(function).frame_maps()
     }

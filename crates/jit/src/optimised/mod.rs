@@ -32,7 +32,7 @@ use squall_compiler::ir::types::Type;
 use squall_compiler::ir::{Remark, Why};
 use squall_compiler::lower::Backend;
 use squall_heap::Word;
-use squall_runtime::tiers::function::{Function, feedback};
+use squall_runtime::tiers::function::{Accesses, Function, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::thread::Vm;
 use squall_runtime::tiers::tracing;
@@ -325,10 +325,9 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
     if is_distrusted {
         distrust(function, pc);
     }
-    if !code.units.remove(unit) {
+    if !remove_unit(code, unit) {
         return;
     }
-    unit.is_dropped.store(true, Ordering::Relaxed);
     tracing::compiled(vm, || {
         let place = line_of(function, pc);
         let effect = if is_distrusted { ", which is distrusted" } else { "" };
@@ -337,12 +336,26 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
         let reason = destination.reason;
         format!("dropped {what}, left {EXIT_PATIENCE} times at {place}{effect}: {reason}{end}")
     });
-    if unit.start == Start::Function {
-        code.native().set_entry(code.entry as *const ());
-    }
     if !code.units.is_full() {
         code.native().set_patience(policy.samples);
     }
+}
+
+/// Whether a unit has the code of a function that is to be interpreted.
+pub fn has_given_up(unit: &Unit, accesses: Accesses) -> bool {
+    unit.functions.iter().any(|function| function.native(accesses).is_given_up())
+}
+
+/// Takes a unit out of use, if it is in use: base code goes on in its place.
+pub fn remove_unit(code: &Code, unit: &Unit) -> bool {
+    if !code.units.remove(unit) {
+        return false;
+    }
+    unit.is_dropped.store(true, Ordering::Relaxed);
+    if unit.start == Start::Function && !code.native().is_given_up() {
+        code.native().set_entry(code.entry as *const ());
+    }
+    true
 }
 
 /// Distrusts the site of an instruction, if base code does not record all that it executes there.

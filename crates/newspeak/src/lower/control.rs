@@ -114,7 +114,7 @@ impl Lowering<'_> {
                 declarations.extend(lowering.parameter_declarations(&[*parameter], argument));
             }
             declarations.extend(lowering.body_declarations(&block.body, &block.parameters));
-            lowering.open_scope(&declarations);
+            lowering.open_scope_of(&declarations, Some(block.span));
             lowering.statements(&block.body, destination)
         })
     }

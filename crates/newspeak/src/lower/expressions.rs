@@ -13,6 +13,7 @@ use squall_bytecode::module::{Access, Constant, FunctionKind, Site};
 use super::Lowering;
 use super::function::{Captured, Declaration, FunctionScope, Home, Item, Mode, Place, nth};
 use super::inlining::Inlined;
+use crate::source::Span;
 use crate::ast::{Block, Body, ExpressionKind, Identifier, Literal, Message, Receiver};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::entities::{BlockId, ExpressionId, List, MessageId};
@@ -569,9 +570,18 @@ impl Lowering<'_> {
 
     /// Opens a scope with these variables.
     pub fn open_scope(&mut self, declarations: &[Declaration]) {
+        self.open_scope_of(declarations, None);
+    }
+
+    /// The same for a scope that is this part of the text.
+    pub fn open_scope_of(&mut self, declarations: &[Declaration], text: Option<Span>) {
         let mut next_context = self.next_context;
+        let first = self.function().variables.len();
         self.function().declare(declarations, &mut next_context);
         self.next_context = next_context;
+        if self.tell.is_some() {
+            self.function().note_places(first, text);
+        }
     }
 
     /// Runs `lower` and closes the scopes it opened.

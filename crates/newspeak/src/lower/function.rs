@@ -15,6 +15,7 @@ use squall_bytecode::module::{FunctionKind, Side};
 
 use super::analysis::Key;
 use super::control::ColdPath;
+use super::places::Noted;
 use crate::entities::Name;
 use crate::source::Span;
 
@@ -150,6 +151,8 @@ pub struct FunctionScope {
     pub cold_paths: Vec<ColdPath>,
     /// The cold path whose closures are being compiled.
     pub cold_context: Option<ColdContext>,
+    /// All variables so far, for debuggers.
+    pub noted: Vec<Noted>,
 }
 
 impl FunctionScope {
@@ -179,6 +182,7 @@ impl FunctionScope {
             size: 1,
             cold_paths: Vec::new(),
             cold_context: None,
+            noted: Vec::new(),
         }
     }
 

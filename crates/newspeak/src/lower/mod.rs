@@ -7,6 +7,7 @@
 //! | [`inlining`] | decides which sends are control structures |
 //! | `function` | a function under construction |
 //! | `variables` | reads and assigns variables across functions |
+//! | [`places`] | where variables are, for debuggers |
 //! | `names` | finds the meaning of an identifier: variable, member, enclosing object |
 //! | `expressions` | expressions, sends, closures |
 //! | [`control`] | inlined control structures and their guards |
@@ -23,6 +24,7 @@ mod function;
 pub mod inlining;
 mod intrinsics;
 mod names;
+pub mod places;
 mod variables;
 
 use std::collections::HashMap;
@@ -38,6 +40,7 @@ use crate::diagnostics::{Code, Diagnostic, Reporter};
 use crate::source::{Source, Span};
 
 use self::analysis::Analysis;
+use self::places::FunctionVariables;
 use self::function::{Captured, FunctionScope, Home, Item, MOST_REGISTERS};
 
 /// The options of the compilation.
@@ -77,7 +80,27 @@ pub fn lower(
     source: &Source,
     options: &CompileOptions,
 ) -> Result<Module, Vec<Diagnostic>> {
+    lower_module(ast, source, options, None)
+}
+
+/// As [`lower`]; also tells where the variables of each function are.
+fn lower_with(
+    ast: &Ast,
+    source: &Source,
+    options: &CompileOptions,
+    tell: &mut dyn FnMut(FunctionId, FunctionVariables),
+) -> Result<Module, Vec<Diagnostic>> {
+    lower_module(ast, source, options, Some(tell))
+}
+
+fn lower_module<'a>(
+    ast: &'a Ast,
+    source: &'a Source,
+    options: &CompileOptions,
+    tell: Option<&'a mut dyn FnMut(FunctionId, FunctionVariables)>,
+) -> Result<Module, Vec<Diagnostic>> {
     let mut lowering = Lowering {
+        tell,
         ast,
         source,
         trusted: options.trusted,
@@ -111,6 +134,8 @@ struct Lowering<'a> {
     functions: Vec<FunctionScope>,
     next_context: u32,
     reporter: Reporter,
+    /// What is told where variables are, if anything is.
+    tell: Option<&'a mut dyn FnMut(FunctionId, FunctionVariables)>,
 }
 
 /// A class whose text is being compiled.
@@ -159,6 +184,7 @@ impl Lowering<'_> {
             let register = function.self_register;
             function.builder.prepend(Opcode::LoadCaptured, &[register.into(), 0.into()]);
         }
+        let places = self.tell.is_some().then(|| self.places_of(&function));
         let registers = function.size.min(MOST_REGISTERS + 1);
         let home = match function.home {
             Home::Unneeded => None,
@@ -174,7 +200,7 @@ impl Lowering<'_> {
             home,
         };
         let too_large = function.size > MOST_REGISTERS;
-        match function.builder.finish(signature) {
+        let id = match function.builder.finish(signature) {
             _ if too_large => self.report_limit(
                 &function.name,
                 function.span,
@@ -182,7 +208,11 @@ impl Lowering<'_> {
             ),
             Ok(function) => self.module.function(function),
             Err(error) => self.report_limit(&function.name, function.span, &limit_text(&error)),
+        };
+        if let (Some(tell), Some(places)) = (&mut self.tell, places) {
+            tell(id, places);
         }
+        id
     }
 
     fn report_limit(&mut self, name: &str, span: Span, reason: &str) -> FunctionId {

@@ -4,7 +4,8 @@ use squall_events::profile::samples::State;
 
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::worker;
-use crate::execution::{calls, guarded, unwind};
+use crate::execution::{calls, debugging, guarded, unwind};
+use crate::state::debugging as breakpoints;
 use crate::state::sampling;
 use crate::state::sandbox;
 use crate::state::strand::{Model, StrandRef};
@@ -24,6 +25,9 @@ pub fn poll(thread: &mut Thread) {
     // The limit comes first: a later request is heard at the next poll.
     thread.reset_limit();
     sampling::take(thread, State::Running);
+    if thread.notes_events {
+        breakpoints::poll(thread);
+    }
     let strand = thread.strand();
     let is_over = sandbox::is_over(thread);
     if is_over || strand.is_killed() && !unwind::is_cleaning_up(thread) {
@@ -47,6 +51,9 @@ pub fn poll(thread: &mut Thread) {
         calls::preempt(thread);
     }
     thread.stands_before = false;
+    if thread.steps {
+        debugging::change_pace(thread);
+    }
 }
 
 /// Whether another strand of the vat has a greater priority.

@@ -217,7 +217,7 @@ pub fn describe_running(
 
 /// All strands that do not run and have something to do, in the order in which they were made. The caller ensures that
 /// nothing changes meanwhile.
-fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
+pub(crate) fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
     let is_kept = |strand: StrandRef| {
@@ -277,24 +277,27 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     if let Some(thread) = vm.native_threads.name(strand.home()) {
         _ = write!(text, ", bound to native thread {thread},");
     }
-    if strand.is_parked() {
-        let since = vm.ticks().wrapping_sub(strand.parked_at());
-        let waits_for = match vm.concurrency().timers.describe_awaited(strand) {
-            Some(resource) => format!("for {resource}"),
-            None => waits_for(vm, strand),
-        };
-        _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
-    } else if strand.standing() == Standing::New {
-        _ = writeln!(text, " has not begun");
-    } else {
-        _ = writeln!(text, " is ready");
-    }
+    _ = writeln!(text, " {}", state_of(vm, strand));
     vm.transactions.sleepers.describe_retry(vm, strand, text);
     text.push_str(&stack_traces::render_strand(strand, strand.activations()));
 }
 
+/// What a strand that does not run does, after its name.
+pub(crate) fn state_of(vm: &Vm, strand: StrandRef) -> String {
+    if !strand.is_parked() {
+        let is_new = strand.standing() == Standing::New;
+        return if is_new { "has not begun".into() } else { "is ready".into() };
+    }
+    let since = vm.ticks().wrapping_sub(strand.parked_at());
+    let waits_for = match vm.concurrency().timers.describe_awaited(strand) {
+        Some(resource) => format!("for {resource}"),
+        None => waits_for(vm, strand),
+    };
+    format!("waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000)
+}
+
 /// The name of a strand in reports.
-fn name(strands: &Strands, strand: StrandRef) -> String {
+pub(crate) fn name(strands: &Strands, strand: StrandRef) -> String {
     let kind = match (strand.model(), strand.vat()) {
         _ if strand.role() == Role::Branch => "branch",
         (Model::Parallel, _) => "thread",
@@ -428,6 +431,16 @@ fn find_cycles(all: &Strands, waiting: &[StrandRef]) -> Vec<Vec<StrandRef>> {
 impl Vm {
     /// Describes the strands that run, while all mutators stand.
     pub(crate) fn describe_running(&self, text: &mut String) {
+        self.look_at_running(&mut |strand, place, activations| {
+            describe_running(self, strand, place, activations, text);
+        });
+    }
+
+    /// Shows each strand that runs, with the native thread and the activations.
+    pub(crate) fn look_at_running(
+        &self,
+        look: &mut dyn FnMut(StrandRef, &str, &mut dyn Iterator<Item = Activation>),
+    ) {
         for thread in self.threads.lock().iter() {
             // SAFETY: the thread stands at a safepoint or is in a native section, so that it changes
             // nothing, and it cannot go before it has left the list.
@@ -437,7 +450,7 @@ impl Vm {
                     Some(name) => format!("native thread {name}"),
                     None => thread.number.to_string(),
                 };
-                describe_running(self, strand, &place, thread.activations(), text);
+                look(strand, &place, &mut thread.activations());
             }
         }
     }

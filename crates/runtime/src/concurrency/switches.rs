@@ -86,7 +86,7 @@ fn may_switch(thread: &Thread) -> bool {
     let has_c_below = || thread.strand().anchor().is_some();
     thread.schedule.switches_left > 0
         && thread.transaction.is_none()
-        && !thread.must_look
+        && !thread.must_look.get()
         && !thread.is_displaced
         && !thread.was_preempted
         && thread.vm.ended.code().is_none()
@@ -178,7 +178,8 @@ fn go_on(thread: &mut Thread, strand: Claimed) {
     thread.native_stack.is_outdated = true;
     worker::replace(thread, strand);
     worker::end_if_killed(thread, thread.strand());
-    if thread.is_guarded != thread.runs_guarded && thread.stop == Stop::Returned {
+    let goes_on_otherwise = thread.is_guarded != thread.runs_guarded || thread.steps;
+    if goes_on_otherwise && thread.stop == Stop::Returned {
         thread.resumption = thread.state;
         calls::stop(thread, Stop::Switched);
     }

@@ -560,7 +560,9 @@ pub fn come_back(thread: &mut Thread) {
     thread.note(Kind::CalloutEnded, || []);
     sampling::take(thread, State::Outside);
     // See `transactions/guarding.rs`.
-    thread.must_look = thread.is_displaced || guarded::is_out_of_step(thread);
+    if thread.is_displaced || guarded::is_out_of_step(thread) {
+        thread.must_look.set(true);
+    }
 }
 
 /// The vat that the worker of this strand owns.

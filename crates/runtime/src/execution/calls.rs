@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use squall_bytecode::module::Visibility;
 use squall_heap::{LayoutId, Object, WORD_BYTES, Word};
 
+use crate::execution::debugging;
 use crate::execution::guarded;
 use crate::execution::stack_traces;
 use crate::execution::unwind;
@@ -243,7 +244,7 @@ pub fn run_primitive(
         }
     }
     match primitive.run(thread, window) {
-        Outcome::Return(value) if !thread.must_look => complete(thread, site, value),
+        Outcome::Return(value) if !thread.must_look.get() => complete(thread, site, value),
         outcome => finish(thread, site, outcome),
     }
 }
@@ -262,7 +263,7 @@ pub fn run_bare_primitive(
     thread.window = window;
     thread.call_site = Some(site);
     match primitive.run(thread, window) {
-        Outcome::Return(value) if !thread.must_look => {
+        Outcome::Return(value) if !thread.must_look.get() => {
             thread.window = Window::NONE;
             Some(value)
         }
@@ -276,20 +277,21 @@ pub fn run_bare_primitive(
 /// Does the action that a primitive has answered.
 pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
     carry_out(thread, site, outcome);
-    if thread.must_look {
-        thread.must_look = false;
+    if thread.must_look.take() {
         look_around(thread);
     }
 }
 
-/// The strand was outside in the call that is over: its vat may have been given away, or have become
-/// guarded.
+/// The strand was outside in the call that is over: its vat may have been given away, or have become guarded. Or a debugger
+/// is to be asked after the call.
 #[cold]
 fn look_around(thread: &mut Thread) {
     if thread.is_displaced && thread.stop != Stop::Parked {
         displace(thread);
     } else if thread.stop == Stop::Returned && guarded::is_out_of_step(thread) {
         guarded::guard(thread);
+    } else if thread.notes_events && thread.stop == Stop::Returned {
+        debugging::called(thread);
     }
 }
 

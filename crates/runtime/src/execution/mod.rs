@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`calls`] | sends, calls, returns, failures |
 //! | [`unwind`] | exceptions, returns from closures, the ends of strands |
+//! | [`debugging`] | breakpoints, and strands that step |
 //! | [`guarded`] | the change between bare and guarded accesses |
 //! | [`faults`] | exceptions by the names that typed code has for them |
 //! | [`stack_traces`] | stack traces |
 //! | `suggestions` | the messages that a misspelt one may have meant |
 
 pub mod calls;
+pub mod debugging;
 pub mod faults;
 pub mod guarded;
 pub mod stack_traces;

@@ -24,6 +24,7 @@ use squall_bytecode::module::{Region, RegionKind};
 use squall_heap::{Object, Word};
 
 use crate::execution::calls;
+use crate::execution::debugging;
 use crate::execution::faults;
 use crate::execution::stack_traces;
 use crate::model::behavior::Behavior;
@@ -44,7 +45,12 @@ use crate::state::vm::Vm;
 ///
 /// If nothing catches it, the kernel's method `uncaught:` is called, which ends the program.
 pub fn signal(thread: &mut Thread, exception: Word) -> Outcome {
-    match find_handler(thread, exception) {
+    let destination = find_handler(thread, exception);
+    let exception = match thread.notes_events {
+        true => debugging::signalled(thread, exception, destination.is_some()),
+        false => exception,
+    };
+    match destination {
         Some(destination) => unwind(thread, destination, exception),
         None => uncaught(thread, exception),
     }
@@ -291,7 +297,16 @@ fn enter_ensure(
     // SAFETY: the region's value register is an `any` register of this frame.
     unsafe { activation.register(usize::from(region.value.0)).write(token) };
     thread.resume_at(activation, region.handler as usize);
+    note_arrival(thread);
     Outcome::Resume
+}
+
+/// Tells a debugger that the strand has left activations, and stands where it goes on.
+#[inline(always)]
+fn note_arrival(thread: &mut Thread) {
+    if thread.notes_events {
+        debugging::unwound(thread);
+    }
 }
 
 /// Makes the token of an unwinding. *GC point.*
@@ -327,6 +342,7 @@ fn arrive(
         leave(thread, activation);
         // SAFETY: the activation is active.
         unsafe { return_from(thread, activation.frame, value) };
+        note_arrival(thread);
         return Outcome::Resume;
     };
     let region = &activation.function.bytecode().regions[index];
@@ -334,6 +350,7 @@ fn arrive(
     // SAFETY: the region's value register is an `any` register of this frame.
     unsafe { activation.register(usize::from(region.value.0)).write(value) };
     thread.resume_at(activation, region.handler as usize);
+    note_arrival(thread);
     Outcome::Resume
 }
 

@@ -6,10 +6,12 @@
 //! | [`primitives`] | the primitives, by kind of receiver |
 //! | [`bootstrap`] | the classes and objects that exist before the kernel runs |
 //! | [`layers`] | making a VM: primitives, roots and services are registered with the layers below |
+//! | [`inspection`] | what a debugger sees of strands, frames and objects |
 //! | [`parts`] | what the primitives keep for the whole VM |
 //! | [`work`] | long primitives, done in pieces |
 
 pub mod bootstrap;
+pub mod inspection;
 pub mod layers;
 pub mod parts;
 pub mod primitives;

@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::decode::instructions;
@@ -66,6 +66,14 @@ pub struct Function {
     pub(crate) frame_maps: OnceLock<FrameMaps>,
     /// Sites of instructions that have none but failed: the calls that report it return there.
     pub(crate) fault_sites: Mutex<HashMap<usize, &'static Site>>,
+}
+
+/// Whether the registers of functions keep their contents as long as they have one, so that a debugger can show them.
+static KEEPS_REGISTERS: AtomicBool = AtomicBool::new(false);
+
+/// Makes the registers of all functions keep their contents. Comes before code runs.
+pub fn keep_registers() {
+    KEEPS_REGISTERS.store(true, Ordering::Relaxed);
 }
 
 /// A function body so simple that inline caches do it without a frame.
@@ -180,7 +188,8 @@ impl Function {
 
     /// Which registers the collector must trace at each pc.
     pub fn frame_maps(&self) -> &FrameMaps {
-        self.frame_maps.get_or_init(|| match self.is_main() {
+        let keeps = || KEEPS_REGISTERS.load(Ordering::Relaxed) || self.is_main();
+        self.frame_maps.get_or_init(|| match keeps() {
             // The objects of `main:` stay until it returns: see `stalls::main_returned`.
             true => FrameMaps::compute_keeping(self.bytecode()),
             false => FrameMaps::compute(self.bytecode()),

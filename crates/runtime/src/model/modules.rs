@@ -13,6 +13,7 @@
 //! that ask for the same module at the same time may both load it, and then both use the first.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
@@ -70,7 +71,11 @@ pub struct ModuleTable {
     programs: Mutex<HashMap<String, &'static LoadedModule>>,
     /// The copies for sandboxes, by the addresses of the modules.
     guests: Mutex<HashMap<usize, &'static LoadedModule>>,
+    observer: OnceLock<Observer>,
 }
+
+/// What is called with each module that was loaded.
+type Observer = Box<dyn Fn(&'static LoadedModule) + Send + Sync>;
 
 /// A module that others can import from, and where it was found.
 #[derive(Clone, Copy)]
@@ -92,6 +97,7 @@ impl ModuleTable {
             library: Mutex::default(),
             programs: Mutex::default(),
             guests: Mutex::default(),
+            observer: OnceLock::new(),
         }
     }
 
@@ -99,7 +105,15 @@ impl ModuleTable {
     pub fn load(&self, bytecode: impl Into<ModuleText>) -> &'static LoadedModule {
         let module = LoadedModule::load(bytecode.into(), self.symbols, self.find_primitive);
         self.loaded.lock().push(module);
+        if let Some(observer) = self.observer.get() {
+            observer(module);
+        }
         module
+    }
+
+    /// From now on, this is called with each module that was loaded, before any code of it runs.
+    pub fn observe(&self, observer: Observer) {
+        _ = self.observer.set(observer);
     }
 
     /// The module of the library with this name.

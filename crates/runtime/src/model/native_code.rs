@@ -118,6 +118,18 @@ impl NativeCode {
         self.heat.store(NEVER, Ordering::Relaxed);
     }
 
+    /// Whether the function has no machine code, and never gets any.
+    pub fn is_given_up(&self) -> bool {
+        self.heat.load(Ordering::Relaxed) < NEVER / 2
+    }
+
+    /// Takes the machine code away for good; calls go to the interpreter, by this entry.
+    pub fn forget(&self, entry: *const ()) {
+        self.code.store(std::ptr::null_mut(), Ordering::Release);
+        self.set_entry(entry);
+        self.give_up();
+    }
+
     /// The description of the machine code, or null.
     #[inline(always)]
     pub fn code(&self) -> *const () {

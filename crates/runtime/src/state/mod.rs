@@ -10,11 +10,13 @@
 //! | a native thread | [`thread`], [`limit`], [`affinity`], [`items`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
 //! | a vat, its transactions, its sandbox, the time of that | [`vat`], [`transactions`], [`sandbox`], [`pacing`] |
+//! | what a debugger has set | [`debugging`] |
 //! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
 //! | synchronisation | [`fences`], [`events`] |
 
 pub mod affinity;
 pub mod anchor;
+pub mod debugging;
 pub mod ended;
 pub mod events;
 pub mod fences;

@@ -58,6 +58,7 @@ impl Thread {
 #[cold]
 #[inline(never)]
 fn note_in<const N: usize>(thread: &Thread, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
+    tell_debugger(thread, kind);
     let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let track = thread.running_strand().map_or(Track::Worker, |strand| track_of(thread.vm, strand));
     write(thread.vm, port, kind, track, fields());
@@ -66,9 +67,16 @@ fn note_in<const N: usize>(thread: &Thread, kind: Kind, fields: impl FnOnce() ->
 #[cold]
 #[inline(never)]
 fn note_on<const N: usize>(thread: &Thread, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
+    tell_debugger(thread, kind);
     let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let (track, fields) = event();
     write(thread.vm, port, kind, track, fields);
+}
+
+fn tell_debugger(thread: &Thread, kind: Kind) {
+    if let Some(debugger) = thread.vm.debugging.debugger() {
+        debugger.noted(thread, kind);
+    }
 }
 
 fn write<const N: usize>(vm: &Vm, port: &Port, kind: Kind, track: Track, given: [u64; N]) {

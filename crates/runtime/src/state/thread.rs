@@ -8,6 +8,7 @@
 //! Protocol: all fields belong to the thread itself, except [`Thread::limit`], by which other threads make it come to
 //! its next poll, and [`Thread::requests`], which has their requests.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
@@ -291,8 +292,10 @@ pub struct Thread {
     pub stands_before: bool,
     /// Whether the strand was parked by the call in progress.
     pub is_parked: bool,
-    /// Whether the thread has a [port](Thread::port): beside what each switch of strands touches.
+    /// Whether the thread has a [port](Thread::port), or a debugger looks at it: beside what each switch of strands touches.
     pub notes_events: bool,
+    /// Whether the strand that runs here steps, as a debugger has asked.
+    pub steps: bool,
     /// Whether the strand gives way to others of its vat, rather than its vat to others.
     pub yields: bool,
     /// Whether the strand gives way to a strand of its vat with a greater priority, or continues elsewhere.
@@ -306,7 +309,7 @@ pub struct Thread {
     /// Whether the vat of the strand that runs here was given away.
     pub is_displaced: bool,
     /// Whether something is to be seen to after the call in progress, since the strand was outside.
-    pub must_look: bool,
+    pub must_look: Cell<bool>,
     /// Whether accesses of the strand that runs are guarded: see [`crate::concurrency::transactions`].
     pub is_guarded: bool,
     /// Whether the innermost loop of the tier has guarded accesses.
@@ -341,6 +344,8 @@ pub struct Thread {
     pub port: Option<Port>,
     /// The samples that it takes for a profile, if there is to be one.
     pub sampler: Option<Box<Sampler>>,
+    /// The [epoch](crate::state::debugging::Debugging::epoch) of the code that machine code was entered with.
+    pub code_epoch: u32,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -410,13 +415,14 @@ impl Thread {
                 stands_before: false,
                 is_parked: false,
                 notes_events: false,
+                steps: false,
                 yields: false,
                 gives_way: false,
                 was_preempted: false,
                 requests: Requests::new(vm.options.polls_always),
                 left_vat: AtomicUsize::new(0),
                 is_displaced: false,
-                must_look: false,
+                must_look: Cell::new(false),
                 is_guarded: false,
                 runs_guarded: false,
                 plain_in: AtomicUsize::new(0),
@@ -434,6 +440,7 @@ impl Thread {
                 metering: Metering::default(),
                 port: vm.events.port(worker.id().index() as u32),
                 sampler: vm.sampling.sampler(worker.id().index() as u32),
+                code_epoch: vm.debugging.epoch(),
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -461,9 +468,14 @@ impl Thread {
         if thread.sampler.is_some() {
             thread.mutator.report_memory();
         }
-        thread.notes_events = thread.port.is_some();
+        thread.look_for_observers();
         thread.vm.add_thread(&thread);
         thread
+    }
+
+    /// Looks whether its events are noted, or a debugger was attached.
+    pub fn look_for_observers(&mut self) {
+        self.notes_events = self.port.is_some() || self.vm.debugging.debugger().is_some();
     }
 
     /// The next of a sequence of numbers without a pattern, always the same one (Steele, Lea and Flood,
@@ -510,6 +522,12 @@ impl Thread {
     /// Makes the thread come to its next poll, unless the limit is [set](Thread::reset_limit) before.
     pub fn request_poll(&self) {
         self.limit.ask();
+    }
+
+    /// Makes the thread come to its next poll, where it looks around.
+    pub fn look_soon(&self) {
+        self.requests.add(Request::AskScheduler);
+        self.request_poll();
     }
 
     /// Makes the thread come to its next poll, and its strand give way to others there.
@@ -594,6 +612,7 @@ impl Thread {
             self.leave_plain();
         }
         self.note_resumed();
+        self.steps = self.notes_events && self.vm.debugging.steps(strand);
     }
 
     /// As [`Thread::leave_strand`], for a strand that is parked or in a queue, and then [`Thread::enter_strand`].

@@ -1,5 +1,6 @@
 //! The runtime's interface to a tier, which runs guest code. The interpreter implements it, and workers call it.
 
+use crate::model::function::Function;
 use crate::state::thread::Thread;
 
 /// An engine that executes functions on a thread's stack.
@@ -9,6 +10,10 @@ pub trait Tier: Sync {
     /// Runs the strand of this thread from its saved state until it stops; [`Thread::stop`] then
     /// says why. *GC point.*
     fn run(&self, thread: &mut Thread);
+
+    /// Drops the machine code of functions, and all that they are part of, for good: they have breakpoints. All mutators
+    /// stand; what is on native stacks is abandoned at the next poll.
+    fn forget(&self, functions: &[&'static Function]);
 }
 
 /// The tier in which all code can run, as the tiers with machine code use it.

@@ -27,6 +27,7 @@ use crate::model::permissions::Permissions;
 use crate::model::primitive::FindPrimitive;
 use crate::model::symbols::Symbol;
 use crate::state::affinity::NativeThreads;
+use crate::state::debugging::Debugging;
 use crate::state::ended::Ended;
 use crate::state::fences;
 use crate::state::items::Item;
@@ -115,6 +116,8 @@ pub struct Vm {
     pub events: Log,
     /// The samples for a profile.
     pub sampling: Sampling,
+    /// What a debugger has set.
+    pub debugging: Debugging,
     /// Whether the program has ended.
     pub ended: Ended,
     /// With a seed: how often random bytes were asked for.
@@ -167,6 +170,7 @@ impl Vm {
             native_threads: NativeThreads::default(),
             events: Log::new(is_seeded),
             sampling: Sampling::default(),
+            debugging: Debugging::default(),
             ended: Ended::default(),
             entropy: std::sync::atomic::AtomicU64::new(0),
             transactions: Transactions::new(half),
@@ -397,6 +401,11 @@ impl Vm {
         for thread in self.threads.lock().iter() {
             thread.ask_for_sample();
         }
+    }
+
+    /// Makes each thread come to its next poll.
+    pub fn ask_all_to_look(&self) {
+        self.threads.lock().iter().for_each(|thread| thread.pass_request());
     }
 
     /// Makes the threads poll that run timed strands; whether there are any.

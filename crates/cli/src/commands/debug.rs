@@ -1,0 +1,101 @@
+//! `squall debug` and `squall run --debug`: the debugger's adapter on the standard streams, and its server in the process of a
+//! program. `commands` and `run` call this module.
+
+use std::io::{BufReader, stdin, stdout};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use squall::{Machine, library};
+use squall_debugger::control::{Asked, Control};
+use squall_debugger::server::{self, Server};
+use squall_debugger::stopped::Names;
+use squall_debugger::adapter;
+
+use crate::arguments::Run;
+use crate::console::{complain, print_error};
+use crate::exit::Exit;
+
+/// Serves an editor on the standard streams.
+pub fn debug() -> Result<Exit, Exit> {
+    let mut input = stdin().lock();
+    adapter::serve(&mut input, Box::new(stdout()), &launcher).map_err(|error| {
+        complain(&format!("the client cannot be understood: {error}"));
+        Exit::Failure
+    })?;
+    Ok(Exit::Success)
+}
+
+/// The command that runs the program of a `launch` request, which is to connect to a port.
+fn launcher(arguments: &Json, port: u16) -> Result<Command, String> {
+    let program = arguments["program"].as_str().ok_or("launch needs the program: the path of a file")?;
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(own);
+    command.arg("run").arg(format!("--debug-connect={port}"));
+    if let Some(seed) = arguments["seed"].as_u64() {
+        command.arg(format!("--seed={seed}"));
+    }
+    let texts = |name: &str| -> Result<Vec<String>, String> {
+        let list = match &arguments[name] {
+            Json::Null => return Ok(Vec::new()),
+            Json::Array(list) => list,
+            _ => return Err(format!("{name} is no list")),
+        };
+        let text = |each: &Json| each.as_str().map(str::to_owned);
+        list.iter().map(text).collect::<Option<_>>().ok_or(format!("{name} has something other than texts"))
+    };
+    command.args(texts("options")?).arg(program).args(texts("args")?);
+    if let Some(folder) = arguments["cwd"].as_str() {
+        command.current_dir(folder);
+    }
+    if let Some(variables) = arguments["env"].as_object() {
+        for (name, value) in variables {
+            match value.as_str() {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+    }
+    Ok(command)
+}
+
+/// The server of a program that is to be debugged, if it is.
+pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server>>, Exit> {
+    let stream = match (arguments.debug, arguments.debug_connect) {
+        (None, None) => return Ok(None),
+        (_, Some(port)) => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
+        (Some(port), None) => client(machine, port),
+    };
+    let streams = stream.and_then(|stream| Ok((stream.try_clone()?, stream)));
+    let (input, output) = streams.map_err(|error| {
+        complain(&format!("no debugger can be served: {error}"));
+        Exit::Failure
+    })?;
+    let ends = Control::new(Names::new(Box::new(text_of)));
+    let control = Arc::clone(&ends.control);
+    let asked = Asked(Arc::clone(&control));
+    machine.attach_debugger(Box::new(asked), move |module| control.loaded(module));
+    let (server, ready) =
+        server::start(ends, Box::new(BufReader::new(input)), Box::new(output));
+    // A client that leaves before it is ready lets the program run.
+    _ = machine.outside(|| ready.recv());
+    Ok(Some(server))
+}
+
+/// Waits for a client at a port, or at any.
+fn client(machine: &mut Machine, port: u16) -> std::io::Result<TcpStream> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    print_error(&format!("a debugger may attach to port {}\n", listener.local_addr()?.port()));
+    machine.outside(|| listener.accept()).map(|(stream, _)| stream)
+}
+
+/// The text of a module, and whether it is one of the library.
+fn text_of(path: &str) -> Option<(Vec<u8>, bool)> {
+    let name = Path::new(path).file_stem()?.to_str()?;
+    match std::fs::read(path) {
+        Ok(bytes) => Some((bytes, false)),
+        Err(_) => Some((library::source(name)?.into(), true)),
+    }
+}

@@ -1,0 +1,221 @@
+//! Expressions of the user, computed without running any code of the program: variables, slots, literals, arithmetic,
+//! comparisons and `size`. Conditions of breakpoints, watched expressions and the console use it.
+//!
+//! The text is parsed as Newspeak. A unary message to an object with a slot of that name reads the slot.
+
+use squall_heap::Word;
+use squall_newspeak::Source;
+use squall_newspeak::ast::{Ast, ExpressionKind, Literal, Receiver};
+use squall_newspeak::entities::{ExpressionId, MessageId};
+use squall_runtime::library::inspection;
+use squall_runtime::objects::number::Number;
+use squall_runtime::objects::string::Text;
+
+use crate::stopped::{RECEIVER, Stopped};
+
+/// The value of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// An object of the program. No GC point comes before it is shown.
+    Object(Word),
+    /// A boolean.
+    Boolean(bool),
+    /// An integer.
+    Integer(i64),
+    /// A double.
+    Double(f64),
+    /// A text that is no object.
+    Text(String),
+}
+
+/// The value of an expression in a frame; the error is for the user.
+pub fn evaluate(stopped: &Stopped, frame: usize, text: &str) -> Result<Value, String> {
+    let program = format!("class Watched = ()(\npublic value = ( ^ ({text}\n) )\n)");
+    let source = Source::new("expression", &program);
+    let parse = squall_newspeak::parse(&source);
+    let Some(ast) = parse.ast else {
+        let message = parse.diagnostics.first().map(|first| first.message.clone());
+        return Err(message.unwrap_or_else(|| "this is no expression".into()));
+    };
+    let method = ast[ast.module].methods.first().copied().ok_or("this is no expression")?;
+    let returned = ast[method].body.returned.as_ref().ok_or("this is no expression")?;
+    Evaluation { stopped, frame, ast: &ast }.value(returned.value)
+}
+
+/// Whether a condition holds; the error is for the user.
+pub fn holds(stopped: &Stopped, frame: usize, text: &str) -> Result<bool, String> {
+    match evaluate(stopped, frame, text)? {
+        Value::Boolean(holds) => Ok(holds),
+        Value::Object(word) => boolean(word).ok_or_else(|| format!("{text} is no condition")),
+        _ => Err(format!("{text} is no condition")),
+    }
+}
+
+struct Evaluation<'a> {
+    stopped: &'a Stopped<'a>,
+    frame: usize,
+    ast: &'a Ast,
+}
+
+fn boolean(word: Word) -> Option<bool> {
+    match word {
+        Word::TRUE => Some(true),
+        Word::FALSE => Some(false),
+        _ => None,
+    }
+}
+
+/// A word as a value that can be compared.
+fn opened(word: Word) -> Value {
+    if let Some(holds) = boolean(word) {
+        return Value::Boolean(holds);
+    }
+    match Number::of(word) {
+        Some(Number::Small(value)) => Value::Integer(value),
+        Some(Number::Double(value)) => Value::Double(value),
+        _ => match Text::of(word) {
+            Some(text) => Value::Text(text.to_rust()),
+            None => Value::Object(word),
+        },
+    }
+}
+
+impl Evaluation<'_> {
+    fn value(&self, expression: ExpressionId) -> Result<Value, String> {
+        match self.ast[expression].kind {
+            ExpressionKind::Literal(literal) => self.literal(literal),
+            ExpressionKind::SelfObject | ExpressionKind::Super => self.named(RECEIVER),
+            ExpressionKind::Send { receiver, message } => self.send(receiver, message),
+            _ => Err("only variables, slots, literals, arithmetic and comparisons are computed here".into()),
+        }
+    }
+
+    fn literal(&self, literal: Literal) -> Result<Value, String> {
+        Ok(match literal {
+            Literal::Nil => Value::Object(Word::NIL),
+            Literal::True => Value::Boolean(true),
+            Literal::False => Value::Boolean(false),
+            Literal::Integer(value) => Value::Integer(value),
+            Literal::Double(value) => Value::Double(value),
+            Literal::String(text) => Value::Text(self.ast[text].to_owned()),
+            Literal::Symbol(name) => Value::Text(self.ast[name].to_owned()),
+            Literal::BigInteger(_) => return Err("such large integers are not computed here".into()),
+        })
+    }
+
+    fn named(&self, name: &str) -> Result<Value, String> {
+        if let Some(word) = self.stopped.variable(self.frame, name) {
+            return Ok(Value::Object(word));
+        }
+        let receiver = self.stopped.variable(self.frame, RECEIVER);
+        let slot = receiver.and_then(|receiver| self.slot(receiver, name));
+        slot.map(Value::Object).ok_or_else(|| format!("there is no variable or slot {name} here"))
+    }
+
+    fn slot(&self, object: Word, name: &str) -> Option<Word> {
+        let slots = inspection::slots(self.stopped.thread.vm, object);
+        slots.into_iter().find(|slot| slot.name == name).map(|slot| slot.word)
+    }
+
+    fn send(&self, receiver: Receiver, message: MessageId) -> Result<Value, String> {
+        let message = &self.ast[message];
+        let selector = &self.ast[message.selector];
+        let arguments = &self.ast[message.arguments];
+        let receiver = match receiver {
+            Receiver::Expression(expression) => self.value(expression)?,
+            Receiver::SelfObject | Receiver::Super => self.named(RECEIVER)?,
+            Receiver::Implicit if arguments.is_empty() => return self.named(selector),
+            Receiver::Implicit | Receiver::Outer(_) => return Err(unknown(selector)),
+        };
+        match arguments {
+            [] => self.unary(receiver, selector),
+            &[argument] => binary(receiver, selector, self.value(argument)?),
+            _ => Err(unknown(selector)),
+        }
+    }
+
+    fn unary(&self, receiver: Value, selector: &str) -> Result<Value, String> {
+        if let Value::Object(word) = receiver {
+            if let Some(slot) = self.slot(word, selector) {
+                return Ok(Value::Object(slot));
+            }
+            let (_, elements) = inspection::part_counts(self.stopped.thread.vm, word);
+            match selector {
+                "isNil" => return Ok(Value::Boolean(word == Word::NIL)),
+                "notNil" => return Ok(Value::Boolean(word != Word::NIL)),
+                "size" if elements > 0 => return Ok(Value::Integer(elements as i64)),
+                _ => {}
+            }
+        }
+        let receiver = if let Value::Object(word) = receiver { opened(word) } else { receiver };
+        match (receiver, selector) {
+            (Value::Boolean(holds), "not") => Ok(Value::Boolean(!holds)),
+            (Value::Text(text), "size") => Ok(Value::Integer(text.chars().count() as i64)),
+            _ => Err(unknown(selector)),
+        }
+    }
+}
+
+fn unknown(selector: &str) -> String {
+    format!("{selector} would run code of the program, which is not done here")
+}
+
+fn binary(left: Value, selector: &str, right: Value) -> Result<Value, String> {
+    let open = |value| if let Value::Object(word) = value { opened(word) } else { value };
+    let (left, right) = (open(left), open(right));
+    if let ("=" | "<>", _) = (selector, ()) {
+        let are_equal = match (&left, &right) {
+            (Value::Integer(left), Value::Double(right)) => *left as f64 == *right,
+            (Value::Double(left), Value::Integer(right)) => *left == *right as f64,
+            _ => left == right,
+        };
+        return Ok(Value::Boolean(are_equal == (selector == "=")));
+    }
+    match (left, right) {
+        (Value::Integer(left), Value::Integer(right)) => of_integers(left, selector, right),
+        (Value::Integer(left), Value::Double(right)) => of_doubles(left as f64, selector, right),
+        (Value::Double(left), Value::Integer(right)) => of_doubles(left, selector, right as f64),
+        (Value::Double(left), Value::Double(right)) => of_doubles(left, selector, right),
+        (Value::Text(left), Value::Text(right)) => match selector {
+            "<" => Ok(Value::Boolean(left < right)),
+            ">" => Ok(Value::Boolean(left > right)),
+            _ => Err(unknown(selector)),
+        },
+        (Value::Boolean(left), Value::Boolean(right)) => match selector {
+            "and:" | "&" | "&&" => Ok(Value::Boolean(left && right)),
+            "or:" | "|" | "||" => Ok(Value::Boolean(left || right)),
+            _ => Err(unknown(selector)),
+        },
+        _ => Err(unknown(selector)),
+    }
+}
+
+fn of_integers(left: i64, selector: &str, right: i64) -> Result<Value, String> {
+    let result = match selector {
+        "+" => left.checked_add(right),
+        "-" => left.checked_sub(right),
+        "*" => left.checked_mul(right),
+        "/" => left.checked_div_euclid(right),
+        "%" => left.checked_rem_euclid(right),
+        "<" => return Ok(Value::Boolean(left < right)),
+        ">" => return Ok(Value::Boolean(left > right)),
+        "<=" => return Ok(Value::Boolean(left <= right)),
+        ">=" => return Ok(Value::Boolean(left >= right)),
+        _ => return Err(unknown(selector)),
+    };
+    result.map(Value::Integer).ok_or_else(|| "the result is no small integer".into())
+}
+
+fn of_doubles(left: f64, selector: &str, right: f64) -> Result<Value, String> {
+    Ok(match selector {
+        "+" => Value::Double(left + right),
+        "-" => Value::Double(left - right),
+        "*" => Value::Double(left * right),
+        "//" => Value::Double(left / right),
+        "<" => Value::Boolean(left < right),
+        ">" => Value::Boolean(left > right),
+        "<=" => Value::Boolean(left <= right),
+        ">=" => Value::Boolean(left >= right),
+        _ => return Err(unknown(selector)),
+    })
+}

@@ -1,0 +1,29 @@
+//! The debugger: stops strands at breakpoints, by steps and on request, and shows what is there. The command line starts it
+//! for `squall run --debug`, and speaks to it by the Debug Adapter Protocol.
+//!
+//! | module | what it is about |
+//! |---|---|
+//! | [`breakpoints`] | what the user has set, and the places in code that it means |
+//! | [`control`] | the machine asks here whether to stop; the world's pause, steps |
+//! | [`stopped`] | what a stopped strand shows: frames, variables, objects |
+//! | [`evaluation`] | expressions of the user |
+//! | [`server`] | the Debug Adapter Protocol, for one client |
+//! | [`adapter`] | `squall debug`: starts a program with its server, and stands between that and the client |
+//! | [`protocol`] | messages on a stream |
+//!
+//! # How it stops
+//!
+//! The thread whose strand stops asks here ([`control::Control`]) and does not come back until the user lets it go on. It
+//! waits in native state, so collections go on, and does itself what the user asks about its strand: so no other thread
+//! ever touches a strand that is not its own. Meanwhile all other threads of the machine wait at their polls.
+//!
+//! Invariant: words that are kept beyond one request are roots of the stopped thread.
+#![forbid(unsafe_code)]
+
+pub mod adapter;
+pub mod breakpoints;
+pub mod control;
+pub mod evaluation;
+pub mod protocol;
+pub mod server;
+pub mod stopped;

@@ -1,0 +1,230 @@
+//! What a stopped strand shows: frames, variables, parts of objects. The thread whose strand has stopped runs this code,
+//! when a request for it comes.
+//!
+//! Objects that the user may ask about again are roots of the thread until it goes on; a *reference* is a number for one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use squall_heap::{RootHandle, Word};
+use squall_newspeak::lower::places::{FunctionVariables, Variable, VariablePlace, variables_of};
+use squall_newspeak::{CompileOptions, Source};
+use squall_runtime::library::inspection::{self, Frame, Part};
+use squall_runtime::state::thread::Thread;
+
+/// A strand that has stopped, on its thread.
+pub struct Stopped<'t> {
+    /// The thread.
+    pub thread: &'t mut Thread,
+    /// The objects that the user may ask about.
+    objects: Vec<RootHandle>,
+    names: &'t Names,
+}
+
+/// A variable or a part of an object, for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its name.
+    pub name: String,
+    /// Its value as text.
+    pub value: String,
+    /// The class of the value.
+    pub class: String,
+    /// The reference to its parts, or 0 if it has none.
+    pub reference: usize,
+    /// How many named parts it has.
+    pub named: usize,
+    /// How many numbered parts it has.
+    pub indexed: usize,
+}
+
+/// The name of the receiver among variables.
+pub const RECEIVER: &str = "self";
+
+impl<'t> Stopped<'t> {
+    /// A strand that has just stopped on this thread.
+    pub fn new(thread: &'t mut Thread, names: &'t Names) -> Stopped<'t> {
+        Stopped { thread, objects: Vec::new(), names }
+    }
+
+    /// The frame with this index, the innermost being 0.
+    pub fn frame(&self, index: usize) -> Option<Frame> {
+        inspection::frames(self.thread).nth(index)
+    }
+
+    /// All frames, innermost first.
+    pub fn frames(&self) -> Vec<Frame> {
+        inspection::frames(self.thread).collect()
+    }
+
+    /// The variables of a frame, with the receiver first.
+    pub fn variables(&mut self, index: usize) -> Vec<Shown> {
+        let Some(frame) = self.frame(index) else { return Vec::new() };
+        let receiver = frame.receiver().map(|word| (RECEIVER.to_owned(), Some(word)));
+        let mut found: Vec<(String, Option<Word>)> = receiver.into_iter().collect();
+        for variable in self.visible(frame) {
+            // Of two with one name, the inner one is visible.
+            found.retain(|(name, _)| *name != variable.name);
+            found.push((variable.name.clone(), read(frame, variable.place)));
+        }
+        let mut shown = Vec::new();
+        for (name, word) in found {
+            shown.push(match word {
+                Some(word) => self.show(name, word),
+                None => Shown {
+                    name,
+                    value: "not set yet".into(),
+                    class: String::new(),
+                    reference: 0,
+                    named: 0,
+                    indexed: 0,
+                },
+            });
+        }
+        shown
+    }
+
+    /// The variables that are visible where a frame stands, inner ones last.
+    fn visible(&self, frame: Frame) -> Vec<Variable> {
+        let place = frame.place();
+        let (_, line, column) = place.position();
+        let all = self.names.of(place.function);
+        let variables = all.variables.iter();
+        let is_visible = |variable: &&Variable| {
+            variable.scope.is_none_or(|scope| scope.contains((line, column)))
+        };
+        variables.filter(is_visible).cloned().collect()
+    }
+
+    /// The value of a variable that is visible in a frame.
+    pub fn variable(&self, index: usize, name: &str) -> Option<Word> {
+        let frame = self.frame(index)?;
+        if name == RECEIVER {
+            return frame.receiver();
+        }
+        let found = self.visible(frame).into_iter().rfind(|variable| variable.name == name)?;
+        read(frame, found.place)
+    }
+
+    /// Assigns a variable of a frame; the error says why not.
+    pub fn assign(&mut self, index: usize, name: &str, word: Word) -> Result<(), String> {
+        let frame = self.frame(index).ok_or("there is no such frame")?;
+        let found = self.visible(frame).into_iter().rfind(|variable| variable.name == name);
+        let found = found.ok_or_else(|| format!("there is no variable {name} here"))?;
+        if !found.is_assignable {
+            return Err(format!("{name} is not assigned by programs, so its value may be elsewhere, too"));
+        }
+        let is_done = match found.place {
+            VariablePlace::Register(register) => frame.set_register(register.index(), word),
+            VariablePlace::Captured(_) => false,
+            VariablePlace::Context(..) | VariablePlace::CapturedContext(..) => {
+                match context_of(frame, found.place) {
+                    Some((context, place)) => {
+                        inspection::set_context_variable(self.thread, context, place, word)
+                    }
+                    None => false,
+                }
+            }
+        };
+        is_done.then_some(()).ok_or_else(|| format!("{name} has no place here"))
+    }
+
+    /// The parts of an object: slots, then elements, of which as many as asked for from an index on.
+    pub fn parts(&mut self, reference: usize, range: Option<(usize, usize)>) -> Vec<Shown> {
+        let Some(word) = self.object(reference) else { return Vec::new() };
+        let (first, count) = range.unwrap_or((0, MOST_ELEMENTS));
+        let mut parts = match first {
+            0 => inspection::slots(self.thread.vm, word),
+            _ => Vec::new(),
+        };
+        parts.extend(inspection::elements(word, first, count));
+        // No GC point comes before all are roots.
+        parts.into_iter().map(|Part { name, word }| self.show(name, word)).collect()
+    }
+
+    /// The object of a reference.
+    pub fn object(&self, reference: usize) -> Option<Word> {
+        let handle = self.objects.get(reference.checked_sub(1)?)?;
+        Some(self.thread.mutator.get(*handle))
+    }
+
+    /// A word as the user sees it.
+    pub fn show(&mut self, name: String, word: Word) -> Shown {
+        let vm = self.thread.vm;
+        let (named, indexed) = inspection::part_counts(vm, word);
+        let reference = match named + indexed {
+            0 => 0,
+            _ => {
+                self.objects.push(self.thread.mutator.push_root(word));
+                self.objects.len()
+            }
+        };
+        let (value, class) = (inspection::text(vm, word), inspection::class_name(vm, word));
+        Shown { name, value, class, reference, named, indexed }
+    }
+}
+
+/// The most elements that are shown unless more are asked for.
+const MOST_ELEMENTS: usize = 1_000;
+
+fn read(frame: Frame, place: VariablePlace) -> Option<Word> {
+    match place {
+        VariablePlace::Register(register) => frame.register(register.index()),
+        VariablePlace::Captured(index) => frame.captured(index),
+        VariablePlace::Context(..) | VariablePlace::CapturedContext(..) => {
+            let (context, index) = context_of(frame, place)?;
+            inspection::context_variable(context, index)
+        }
+    }
+}
+
+/// The context of a variable, and the index there.
+fn context_of(frame: Frame, place: VariablePlace) -> Option<(Word, usize)> {
+    match place {
+        VariablePlace::Context(register, index) => {
+            Some((frame.register(register.index())?, usize::from(index)))
+        }
+        VariablePlace::CapturedContext(captured, index) => {
+            Some((frame.captured(captured)?, usize::from(index)))
+        }
+        VariablePlace::Register(_) | VariablePlace::Captured(_) => None,
+    }
+}
+
+/// The text of a module's file, if it is known.
+pub type TextOf = Box<dyn Fn(&str) -> Option<(Vec<u8>, bool)> + Send + Sync>;
+
+/// The variables of functions, by the addresses of their modules.
+pub struct Names {
+    text_of: TextOf,
+    modules: Mutex<HashMap<usize, Arc<Vec<FunctionVariables>>>>,
+}
+
+impl Names {
+    /// Names from texts, which this function answers for a module's path, and whether the module is one of the library.
+    pub fn new(text_of: TextOf) -> Names {
+        Names { text_of, modules: Mutex::default() }
+    }
+
+    /// The text of a module.
+    pub fn text(&self, path: &str) -> Option<Vec<u8>> {
+        (self.text_of)(path).map(|(bytes, _)| bytes)
+    }
+
+    fn of(&self, function: &'static squall_runtime::model::function::Function) -> FunctionVariables {
+        let module = function.module;
+        let key = std::ptr::from_ref(module).addr();
+        let mut modules = self.modules.lock();
+        let all = modules.entry(key).or_insert_with(|| {
+            let path = module.bytecode.path_text();
+            let compiled = (self.text_of)(path).and_then(|(bytes, trusted)| {
+                let source = Source::from_bytes(path, &bytes);
+                variables_of(&source, &CompileOptions { trusted }).ok()
+            });
+            Arc::new(compiled.unwrap_or_default())
+        });
+        all.get(function.index as usize).cloned().unwrap_or_default()
+    }
+}
+

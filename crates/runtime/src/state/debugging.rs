@@ -1,0 +1,160 @@
+//! What a debugger has set in the machine: breakpoints in code, the strand that steps, and the debugger itself, which the
+//! machine asks at each of these places.
+//!
+//! A *breakpoint* is a code word whose opcode is [`BREAKPOINT`]. The interpreter asks the debugger there, and then executes
+//! the word that was there before, which this module keeps. A function with a breakpoint has no machine code
+//! ([`Tier::forget`](crate::state::tier::Tier::forget)), so all its activations come to the interpreter.
+//!
+//! # Protocol
+//!
+//! - Code words change while all mutators stand ([`Heap::while_stopped`](squall_heap::Heap::while_stopped)). Machine code
+//!   that was entered before is abandoned at the next poll: each thread compares the [epoch](Debugging::epoch) there.
+//! - A thread asks the debugger where the state of its strand is saved, and stands before an instruction. The debugger may
+//!   block there, in native state, so that collections go on.
+//! - One strand at a time steps: the tier runs it by single instructions of the interpreter, and asks after each.
+//!   Its identity is in an atomic, which threads compare when they enter a strand.
+//!
+//! Without a debugger, all this costs nothing but the checks for events ([`Thread::notes_events`]).
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use squall_bytecode::codes::internal::BREAKPOINT;
+use squall_events::Kind;
+use squall_heap::Word;
+
+use crate::model::function::Function;
+use crate::state::strand::StrandRef;
+use crate::state::thread::Thread;
+use crate::state::vm::Vm;
+
+/// The debugger, as the machine asks it. The state of the thread's strand is saved, and stands before an instruction.
+pub trait Debugger: Send + Sync {
+    /// The strand has come to a breakpoint. *GC point.*
+    fn reached(&self, thread: &mut Thread);
+
+    /// The strand, which steps, has executed an instruction. *GC point.*
+    fn stepped(&self, thread: &mut Thread);
+
+    /// The thread polls. *GC point.*
+    fn polled(&self, thread: &mut Thread);
+
+    /// An exception is signalled by the call in progress; whether something catches it. *GC point.*
+    fn signalled(&self, thread: &mut Thread, exception: Word, is_caught: bool);
+
+    /// An event of the thread is noted. Nothing may stop here: a lock may be held.
+    fn noted(&self, thread: &Thread, kind: Kind);
+
+    /// A call is over in which such an event was noted. *GC point.*
+    fn called(&self, thread: &mut Thread);
+
+    /// The strand has left activations by an exception, or by a return from a block.
+    fn unwound(&self, thread: &mut Thread);
+}
+
+/// What a debugger has set.
+#[derive(Default)]
+pub struct Debugging {
+    debugger: OnceLock<Box<dyn Debugger>>,
+    /// The words that breakpoints replace, by the addresses of their places.
+    replaced: RwLock<HashMap<usize, u32>>,
+    /// How often code has changed.
+    epoch: AtomicU32,
+    /// The identity of the strand that steps, or 0.
+    stepping: AtomicU64,
+}
+
+impl Debugging {
+    /// Sets the debugger, once, before the threads of the machine run code. Answers whether it is the first.
+    pub fn attach(&self, debugger: Box<dyn Debugger>) -> bool {
+        self.debugger.set(debugger).is_ok()
+    }
+
+    /// The debugger, if there is one.
+    #[inline]
+    pub fn debugger(&self) -> Option<&dyn Debugger> {
+        self.debugger.get().map(|debugger| &**debugger)
+    }
+
+    /// How often code has changed so far.
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// The word that a breakpoint has replaced there.
+    pub fn word_behind(&self, place: usize) -> Option<u32> {
+        self.replaced.read().get(&place).copied()
+    }
+
+    /// Makes a strand the one that steps, or none.
+    pub fn set_stepping(&self, strand: Option<StrandRef>) {
+        self.stepping.store(strand.map_or(0, |strand| strand.identity()), Ordering::Relaxed);
+    }
+
+    /// Whether this strand steps.
+    #[inline]
+    pub fn steps(&self, strand: StrandRef) -> bool {
+        let stepping = self.stepping.load(Ordering::Relaxed);
+        stepping != 0 && stepping == strand.identity()
+    }
+}
+
+/// A function, and the index of an instruction there.
+pub type Place = (&'static Function, usize);
+
+/// Changes breakpoints: sets those at the places of the first list, and removes those of the second. The calling thread is
+/// none of the machine's, or is in native state.
+pub fn change(vm: &'static Vm, set: &[Place], removed: &[Place]) {
+    if set.is_empty() && removed.is_empty() {
+        return;
+    }
+    vm.heap.while_stopped(|| {
+        let mut replaced = vm.debugging.replaced.write();
+        for &(function, pc) in removed {
+            let cell = &function.code[pc];
+            if let Some(word) = replaced.remove(&std::ptr::from_ref(cell).addr()) {
+                cell.store(word, Ordering::Relaxed);
+            }
+        }
+        drop(replaced);
+        set_unreached(vm, set);
+        vm.debugging.epoch.fetch_add(1, Ordering::Relaxed);
+    });
+    vm.ask_all_to_look();
+}
+
+/// Sets breakpoints in functions that no thread runs: their module was just loaded, or all mutators stand.
+pub fn set_unreached(vm: &'static Vm, set: &[Place]) {
+    let mut replaced = vm.debugging.replaced.write();
+    for &(function, pc) in set {
+        let cell = &function.code[pc];
+        let word = cell.load(Ordering::Relaxed);
+        if word as u8 != BREAKPOINT {
+            replaced.insert(std::ptr::from_ref(cell).addr(), word);
+            cell.store(word & !0xFF | u32::from(BREAKPOINT), Ordering::Relaxed);
+        }
+    }
+    let functions: Vec<_> = set.iter().map(|&(function, _)| function).collect();
+    vm.tier.forget(&functions);
+}
+
+/// The thread polls. *GC point.*
+pub fn poll(thread: &mut Thread) {
+    let epoch = thread.vm.debugging.epoch();
+    if thread.code_epoch != epoch {
+        thread.code_epoch = epoch;
+        thread.native_stack.is_outdated = true;
+    }
+    ask(thread, |debugger, thread| debugger.polled(thread));
+}
+
+/// Asks the debugger, if there is one, where the strand stands before an instruction.
+pub fn ask(thread: &mut Thread, question: impl FnOnce(&dyn Debugger, &mut Thread)) {
+    let Some(debugger) = thread.vm.debugging.debugger() else { return };
+    let outer = std::mem::replace(&mut thread.stands_before, true);
+    question(debugger, thread);
+    thread.stands_before = outer;
+}
