@@ -200,8 +200,7 @@ pub mod internal {
     pub const LEAVE_CHUNK: u8 = 255;
 
     /// Every code.
-    pub const ALL: &[u8] =
-        &[BREAKPOINT, NOT_LINKED, RECEIVED, ACCEPTED, CHOSEN, HALT, LEAVE_CHUNK];
+    pub const ALL: &[u8] = &[BREAKPOINT, NOT_LINKED, RECEIVED, ACCEPTED, CHOSEN, HALT, LEAVE_CHUNK];
 }
 
 /// The instruction that a code of a linked function stands for; nothing for [`internal`] ones.

@@ -326,12 +326,22 @@ pub struct Lsp {
     pub stdio: bool,
 }
 
-/// Serve an editor by the Debug Adapter Protocol, on the standard input and output.
+/// Debug a program on the terminal, or serve an editor.
 ///
-/// The editor's `launch` request names the program, and may have `args`, `options` of `squall run`, `seed`, `cwd` and
-/// `env`; `attach` has the port that `squall run --debug` shows.
+/// Without a program, the command speaks the Debug Adapter Protocol on the standard input and output. The editor's `launch`
+/// request names the program, and may have `args`, `options` of `squall run`, `seed`, `cwd` and `env`; `attach` has the
+/// port that `squall run --debug` shows.
 #[derive(Args, Debug)]
-pub struct Debug {}
+#[command(override_usage = "squall debug [OPTIONS] [FILE [ARGUMENTS]…]")]
+pub struct Debug {
+    /// An option of `squall run` for the program, such as --option=--seed=3; may be repeated
+    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true, action = ArgAction::Append)]
+    pub options: Vec<String>,
+
+    /// The program, then its own arguments
+    #[arg(trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
+    pub program: Vec<String>,
+}
 
 /// Show the version of Squall and of its formats.
 #[derive(Args, Debug)]

@@ -41,7 +41,7 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Format(arguments) => format::format(&arguments),
         Command::Doc(arguments) => doc::doc(&arguments),
         Command::Lsp(_) => lsp::lsp(),
-        Command::Debug(_) => debug::debug(),
+        Command::Debug(arguments) => debug::debug(&arguments),
         Command::Dump(arguments) => dump(&arguments),
         Command::Version(arguments) => version::version(&arguments),
     };

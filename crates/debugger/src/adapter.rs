@@ -77,11 +77,13 @@ struct Program {
 }
 
 fn launch(arguments: &Json, launcher: &Launcher, output: &Output) -> Result<Program, String> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let mut command = launcher(arguments, port)?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("the program cannot start: {error}"))?;
+    let mut child =
+        command.spawn().map_err(|error| format!("the program cannot start: {error}"))?;
     let streams = [
         ("stdout", child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)),
         ("stderr", child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)),
@@ -102,7 +104,7 @@ fn launch(arguments: &Json, launcher: &Launcher, output: &Output) -> Result<Prog
 }
 
 /// The connection of the program that was started, unless it ends before.
-fn accept(listener: &TcpListener, child: &mut Child) -> Result<TcpStream, String> {
+pub(crate) fn accept(listener: &TcpListener, child: &mut Child) -> Result<TcpStream, String> {
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
     loop {
         match listener.accept() {
@@ -169,21 +171,37 @@ impl Program {
         for request in kept {
             protocol::write(&mut server, &request)?;
         }
-        while let Some(request) = protocol::read(input)? {
-            let is_last = matches!(request["command"].as_str(), Some("disconnect" | "terminate"));
-            // The program may have ended.
-            let is_sent = protocol::write(&mut server, &request).is_ok();
-            if is_last || !is_sent {
-                break;
-            }
-        }
+        let passed = pass_requests(input, &mut server);
+        // The server hangs up after its answer; the program may have ended before.
+        _ = answers.join();
         if let Some(child) = &mut self.child {
             // A program that was launched ends with its client.
-            _ = answers.join();
             _ = child.kill();
             _ = child.wait();
             self.forwarders.into_iter().for_each(|forwarder| _ = forwarder.join());
         }
-        Ok(())
+        passed
+    }
+}
+
+/// Passes requests on until the client leaves. A client that goes without a word is taken to have asked for it.
+fn pass_requests(input: &mut dyn BufRead, server: &mut TcpStream) -> io::Result<()> {
+    let leave = json!({ "seq": 0, "type": "request", "command": "disconnect" });
+    loop {
+        let request = match protocol::read(input) {
+            Ok(Some(request)) => request,
+            Ok(None) => {
+                _ = protocol::write(server, &leave);
+                return Ok(());
+            }
+            Err(error) => {
+                _ = protocol::write(server, &leave);
+                return Err(error);
+            }
+        };
+        let is_last = matches!(request["command"].as_str(), Some("disconnect" | "terminate"));
+        if protocol::write(server, &request).is_err() || is_last {
+            return Ok(());
+        }
     }
 }

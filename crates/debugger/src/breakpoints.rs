@@ -1,14 +1,15 @@
 //! Breakpoints as the user sets them, and the places in code that they mean. `control` keeps the table; the server changes
 //! it.
 //!
-//! A line means, in each function that has code for it, the first instruction of that code. A line without code means the
-//! next one that has some. Modules that are loaded later are searched then: until something was found, a breakpoint is not
+//! A line means, in each function that has code for it, the first instruction of that code; but no block that begins in the
+//! middle of the line. A line without code means the next one that has some. Modules that are loaded later are searched then: until something was found, a breakpoint is not
 //! *verified*.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use squall_bytecode::entities::FunctionId;
+use squall_bytecode::module::FunctionKind;
 use squall_events::Kind;
 use squall_runtime::model::function::Function;
 use squall_runtime::model::module::LoadedModule;
@@ -250,7 +251,19 @@ fn places_of_line(module: &'static LoadedModule, request: &Request) -> Vec<(Plac
             }
         }
     }
+    if request.column.is_none() {
+        drop_inner_blocks(&mut places);
+    }
     places
+}
+
+/// Leaves out the blocks that begin on a line after other code: the line is reached before them.
+fn drop_inner_blocks(places: &mut Vec<(Place, u32)>) {
+    let column = |(function, pc): Place| function.position(pc).2;
+    let first = places.iter().map(|(place, _)| column(*place)).min();
+    let is_inner =
+        |place: Place| place.0.kind == FunctionKind::Block && Some(column(place)) != first;
+    places.retain(|(place, _)| !is_inner(*place));
 }
 
 /// The first places of the functions with a name: `Class>>selector`, or a selector alone.
@@ -263,5 +276,8 @@ fn places_of_function(module: &'static LoadedModule, name: &str) -> Vec<(Place, 
         let entry = function.bytecode().lines.first()?;
         Some(((function, entry.pc as usize), entry.line))
     };
-    functions(module).filter(has_name).filter_map(first).collect()
+    match name {
+        "" => Vec::new(),
+        _ => functions(module).filter(has_name).filter_map(first).collect(),
+    }
 }

@@ -59,6 +59,8 @@ pub enum Event {
     Log(String),
     /// A breakpoint has found its code.
     Found(Breakpoint),
+    /// The program has ended with this exit code; the sender hears when the user knows all.
+    Ended(i32, Sender<()>),
 }
 
 /// How a step ends.
@@ -81,7 +83,14 @@ pub enum Flow {
 }
 
 /// Work for the stopped thread.
-pub type Command = Box<dyn FnOnce(&mut Stopped) -> Flow + Send>;
+pub struct Command(Box<dyn FnOnce(&mut Stopped) -> Flow + Send>);
+
+impl Command {
+    /// This work.
+    pub fn new(work: impl FnOnce(&mut Stopped) -> Flow + Send + 'static) -> Command {
+        Command(Box::new(work))
+    }
+}
 
 /// Which exceptions stop the strand that signals them.
 #[derive(Clone, Debug, Default)]
@@ -150,7 +159,7 @@ pub struct Ends {
 
 impl Control {
     /// The control of a machine that has not run yet.
-    pub fn new(names: Names) -> Ends {
+    pub fn with_names(names: Names) -> Ends {
         let (events, received) = channel();
         let (commands, receiver) = channel();
         let control = Arc::new(Control {
@@ -232,6 +241,14 @@ impl Control {
         self.resume_idle();
     }
 
+    /// The program has ended. Returns when the user knows all that has happened.
+    pub fn end(&self, code: i32) {
+        let (known, is_known) = channel();
+        self.tell(Event::Ended(code, known));
+        // Without a server, nothing is to be known.
+        _ = is_known.recv();
+    }
+
     fn tell(&self, event: Event) {
         // The user may have left.
         _ = self.events.send(event);
@@ -246,6 +263,8 @@ impl Control {
         self.forget_step(thread);
         *self.is_paused.lock() = true;
         thread.vm.ask_all_to_look();
+        // What the program has written is seen before it stops.
+        thread.vm.host().flush();
         self.tell(Event::Stopped(Some(number(thread)), reason));
         let depth = thread.mutator.root_depth();
         let step = self.serve(thread);
@@ -264,7 +283,7 @@ impl Control {
             let command = stopped.thread.mutator.native(|| self.commands.lock().recv());
             // Without a sender, the user has left.
             let Ok(command) = command else { return None };
-            if let Flow::Resume(step) = command(&mut stopped) {
+            if let Flow::Resume(step) = (command.0)(&mut stopped) {
                 return step;
             }
         }
@@ -322,7 +341,11 @@ impl Control {
     }
 
     /// Takes the step of the strand that runs on this thread, if it has one and it is so.
-    fn take_step(&self, thread: &Thread, is_so: impl FnOnce(&Stepping) -> bool) -> Option<Stepping> {
+    fn take_step(
+        &self,
+        thread: &Thread,
+        is_so: impl FnOnce(&Stepping) -> bool,
+    ) -> Option<Stepping> {
         let strand = number(thread);
         self.step.lock().take_if(|step| step.strand == strand && is_so(step))
     }
@@ -424,7 +447,7 @@ fn number(thread: &Thread) -> u64 {
 
 /// Makes the strand of the thread step, or go on without steps.
 fn set_steps(thread: &mut Thread, steps: bool) {
-    thread.steps = steps;
+    thread.watch.steps = steps;
     let strand = thread.strand();
     thread.vm.debugging.set_stepping(steps.then_some(strand));
 }
@@ -445,7 +468,7 @@ fn is_of_library((function, _): Place) -> bool {
 pub struct Asked(pub Arc<Control>);
 
 impl Debugger for Asked {
-    fn reached(&self, thread: &mut Thread) {
+    fn breakpoint_reached(&self, thread: &mut Thread) {
         let control = &self.0;
         let Some((frame, place)) = place_of(thread) else { return };
         let is_back = |step: &Stepping| {
@@ -463,7 +486,7 @@ impl Debugger for Asked {
         control.stop_at(thread, place);
     }
 
-    fn stepped(&self, thread: &mut Thread) {
+    fn step_done(&self, thread: &mut Thread) {
         let control = &self.0;
         let Some((frame, place)) = place_of(thread) else { return };
         let Some(mut step) = control.take_step(thread, |_| true) else {
@@ -496,7 +519,7 @@ impl Debugger for Asked {
         *control.step.lock() = Some(step);
     }
 
-    fn polled(&self, thread: &mut Thread) {
+    fn poll_reached(&self, thread: &mut Thread) {
         let control = &self.0;
         if control.wants_pause.load(Ordering::Relaxed)
             && control.wants_pause.swap(false, Ordering::SeqCst)
@@ -514,11 +537,11 @@ impl Debugger for Asked {
         });
     }
 
-    fn called(&self, thread: &mut Thread) {
+    fn call_ended(&self, thread: &mut Thread) {
         self.0.stop_after_event(thread);
     }
 
-    fn noted(&self, thread: &Thread, kind: Kind) {
+    fn event_noted(&self, thread: &Thread, kind: Kind) {
         let control = &self.0;
         if control.wanted_events.load(Ordering::Relaxed) & 1 << kind as u32 != 0 {
             let strand = thread.running_strand().map(recording::number_of);
@@ -529,7 +552,7 @@ impl Debugger for Asked {
         }
     }
 
-    fn signalled(&self, thread: &mut Thread, exception: Word, is_caught: bool) {
+    fn exception_signalled(&self, thread: &mut Thread, exception: Word, is_caught: bool) {
         let control = &self.0;
         let class = inspection::class_name(thread.vm, exception);
         let exceptions = control.exceptions.lock().clone();
@@ -541,7 +564,7 @@ impl Debugger for Asked {
         }
     }
 
-    fn unwound(&self, thread: &mut Thread) {
+    fn activations_left(&self, thread: &mut Thread) {
         let control = &self.0;
         let is_gone = |step: &Stepping| {
             step.awaits.is_some()

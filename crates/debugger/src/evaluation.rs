@@ -86,7 +86,10 @@ impl Evaluation<'_> {
             ExpressionKind::Literal(literal) => self.literal(literal),
             ExpressionKind::SelfObject | ExpressionKind::Super => self.named(RECEIVER),
             ExpressionKind::Send { receiver, message } => self.send(receiver, message),
-            _ => Err("only variables, slots, literals, arithmetic and comparisons are computed here".into()),
+            _ => {
+                Err("only variables, slots, literals, arithmetic and comparisons are computed here"
+                    .into())
+            }
         }
     }
 
@@ -99,7 +102,9 @@ impl Evaluation<'_> {
             Literal::Double(value) => Value::Double(value),
             Literal::String(text) => Value::Text(self.ast[text].to_owned()),
             Literal::Symbol(name) => Value::Text(self.ast[name].to_owned()),
-            Literal::BigInteger(_) => return Err("such large integers are not computed here".into()),
+            Literal::BigInteger(_) => {
+                return Err("such large integers are not computed here".into());
+            }
         })
     }
 

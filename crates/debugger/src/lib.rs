@@ -9,6 +9,7 @@
 //! | [`evaluation`] | expressions of the user |
 //! | [`server`] | the Debug Adapter Protocol, for one client |
 //! | [`adapter`] | `squall debug`: starts a program with its server, and stands between that and the client |
+//! | [`client`] | a client of the same, for the terminal |
 //! | [`protocol`] | messages on a stream |
 //!
 //! # How it stops
@@ -22,6 +23,7 @@
 
 pub mod adapter;
 pub mod breakpoints;
+pub mod client;
 pub mod control;
 pub mod evaluation;
 pub mod protocol;

@@ -69,14 +69,16 @@ pub struct Server {
     texts: Mutex<Vec<String>>,
     /// Told when the client is ready for the program to run.
     ready: Mutex<Option<Sender<()>>>,
+    hang_up: Box<dyn Fn() + Send + Sync>,
 }
 
-/// Starts a server with a client on these streams. The receiver hears when the program is to run; without hearing anything
+/// Starts a server with a client on these streams, which `hang_up` closes. The receiver hears when the program is to run; without hearing anything
 /// it ends if the client has left before.
 pub fn start(
     ends: Ends,
     mut input: Box<dyn BufRead + Send>,
     output: Box<dyn Write + Send>,
+    hang_up: Box<dyn Fn() + Send + Sync>,
 ) -> (Arc<Server>, Receiver<()>) {
     let Ends { control, events, commands } = ends;
     let (ready, is_ready) = channel();
@@ -87,6 +89,7 @@ pub fn start(
         pause: Mutex::new(Pause::None),
         texts: Mutex::default(),
         ready: Mutex::new(Some(ready)),
+        hang_up,
     });
     let teller = Arc::clone(&server);
     std::thread::spawn(move || events.iter().for_each(|event| teller.tell(event)));
@@ -110,16 +113,16 @@ impl Server {
         _ = self.output.lock().send(message);
     }
 
-    /// The program has ended.
+    /// The program has ended. Returns when the client has been told.
     pub fn finish(&self, code: i32) {
-        self.send(protocol::event("exited", json!({ "exitCode": code })));
-        self.send(protocol::event("terminated", json!({})));
+        self.control.end(code);
     }
 
     fn leave(&self) {
         self.control.detach();
         self.resume(None);
         *self.ready.lock() = None;
+        (self.hang_up)();
     }
 
     fn tell(&self, event: Event) {
@@ -132,6 +135,12 @@ impl Server {
                 "breakpoint",
                 json!({ "reason": "changed", "breakpoint": of_breakpoint(&breakpoint) }),
             )),
+            Event::Ended(code, known) => {
+                self.send(protocol::event("exited", json!({ "exitCode": code })));
+                self.send(protocol::event("terminated", json!({})));
+                // The machine may have gone.
+                _ = known.send(());
+            }
             Event::Stopped(strand, reason) => {
                 let body = of_stop(strand, &reason);
                 *self.pause.lock() =
@@ -248,7 +257,8 @@ impl Server {
         let strand = arguments["threadId"].as_u64().ok_or("threadId is missing")?;
         let (first, levels) = (index(&arguments["startFrame"]), index(&arguments["levels"]));
         let levels = if levels == 0 { usize::MAX } else { levels };
-        let is_stopped = matches!(&*self.pause.lock(), Pause::Strand(stopped, _) if *stopped == strand);
+        let is_stopped =
+            matches!(&*self.pause.lock(), Pause::Strand(stopped, _) if *stopped == strand);
         let (places, first_id) = match is_stopped {
             true => {
                 let frames = |stopped: &mut Stopped| {
@@ -386,7 +396,7 @@ impl Server {
             return Err("no strand has stopped".into());
         }
         let (sender, receiver) = channel();
-        let command: Command = Box::new(move |stopped| {
+        let command = Command::new(move |stopped| {
             _ = sender.send(question(stopped));
             Flow::Stay
         });
@@ -411,7 +421,7 @@ impl Server {
             Pause::Idle => self.control.resume_idle(),
             Pause::Strand(..) => {
                 // If the program has ended, nothing goes on.
-                _ = self.commands.send(Box::new(move |_| Flow::Resume(step)));
+                _ = self.commands.send(Command::new(move |_| Flow::Resume(step)));
             }
         }
     }
@@ -538,9 +548,7 @@ fn of_stop(strand: Option<u64>, reason: &Reason) -> Json {
 
 fn threads() -> Json {
     let strands = inspection::strands(Vm::of_process());
-    let thread = |seen: &inspection::SeenStrand| {
-        json!({ "id": seen.number, "name": format!("{}, {}", seen.name, seen.state) })
-    };
+    let thread = |seen: &inspection::SeenStrand| json!({ "id": seen.number, "name": format!("{}, {}", seen.name, seen.state) });
     json!({ "threads": strands.iter().map(thread).collect::<Vec<_>>() })
 }
 

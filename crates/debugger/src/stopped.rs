@@ -113,7 +113,9 @@ impl<'t> Stopped<'t> {
         let found = self.visible(frame).into_iter().rfind(|variable| variable.name == name);
         let found = found.ok_or_else(|| format!("there is no variable {name} here"))?;
         if !found.is_assignable {
-            return Err(format!("{name} is not assigned by programs, so its value may be elsewhere, too"));
+            return Err(format!(
+                "{name} is not assigned by programs, so its value may be elsewhere, too"
+            ));
         }
         let is_done = match found.place {
             VariablePlace::Register(register) => frame.set_register(register.index(), word),
@@ -212,7 +214,10 @@ impl Names {
         (self.text_of)(path).map(|(bytes, _)| bytes)
     }
 
-    fn of(&self, function: &'static squall_runtime::model::function::Function) -> FunctionVariables {
+    fn of(
+        &self,
+        function: &'static squall_runtime::model::function::Function,
+    ) -> FunctionVariables {
         let module = function.module;
         let key = std::ptr::from_ref(module).addr();
         let mut modules = self.modules.lock();
@@ -227,4 +232,3 @@ impl Names {
         all.get(function.index as usize).cloned().unwrap_or_default()
     }
 }
-

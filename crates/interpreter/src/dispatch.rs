@@ -4,7 +4,7 @@
 use squall_bytecode::codes::{general, internal, observed_forms as code, typed_forms as forms};
 use squall_heap::Word;
 use squall_runtime::tiers::debugging;
-use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::function::Site;
 use squall_runtime::tiers::operators;
 use squall_runtime::tiers::stack::CHUNK_RESULT;
 use squall_runtime::tiers::thread::{State, Stop, Thread, Window};
@@ -23,7 +23,7 @@ impl Tier for Interpreter {
         loop {
             thread.runs_guarded = thread.is_guarded;
             match thread.is_guarded {
-                _ if thread.steps => debugging::step_through(thread, self),
+                _ if thread.watch.steps => debugging::step_through(thread, self),
                 true => Machine::<{ mode::GUARDED }>::run(thread),
                 false => Machine::<{ mode::PLAIN }>::run(thread),
             }
@@ -35,8 +35,6 @@ impl Tier for Interpreter {
         }
         thread.runs_guarded = outer;
     }
-
-    fn forget(&self, _functions: &[&'static Function]) {}
 }
 
 impl tier::Interpreter for Interpreter {
@@ -293,7 +291,9 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     fn word_behind_breakpoint(&self) -> u32 {
         let word = self.word(0);
-        if word as u8 == internal::BREAKPOINT { debugging::word_behind(self.pc) } else { word }
+        // SAFETY: the pc points at a code word, and code words are atomics (first invariant).
+        let place = unsafe { &*self.pc };
+        if word as u8 == internal::BREAKPOINT { debugging::word_behind(place) } else { word }
     }
 
     /// Asks the debugger, and executes the instruction behind the breakpoint.

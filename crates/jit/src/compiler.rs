@@ -179,9 +179,11 @@ impl Compiler {
         self.history.add_unit(code, unit, begun.elapsed());
         // Pairs with the fence of `forget`.
         fence(Ordering::SeqCst);
-        let unit = unit.filter(|unit| !optimised::has_given_up(unit, code.accesses) || {
-            optimised::remove_unit(code, unit);
-            false
+        let unit = unit.filter(|unit| {
+            !optimised::has_given_up(unit, code.accesses) || {
+                optimised::remove_unit(code, unit);
+                false
+            }
         });
         let again = self.policy.filter(|_| unit.is_some() && !code.units.is_full());
         code.native().set_patience(again.map_or(i32::MAX, |policy| policy.samples));

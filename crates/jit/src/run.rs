@@ -101,7 +101,7 @@ impl Tier for Mixed {
         let (outer_stack, outer) = (thread.native_stack, thread.runs_guarded);
         loop {
             thread.runs_guarded = thread.is_guarded;
-            match thread.steps {
+            match thread.watch.steps {
                 true => debugging::step_through(thread, self.interpreter),
                 false => self.run_here(thread),
             }

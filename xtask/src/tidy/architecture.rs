@@ -51,6 +51,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("squall-fuzzing", &["squall", "squall-bytecode", "squall-newspeak"]),
+    (
+        "squall-debugger",
+        &["squall-bytecode", "squall-events", "squall-heap", "squall-newspeak", "squall-runtime"],
+    ),
     ("squall-sqlite", &["squall-foreign"]),
     ("squall-capi", &["squall"]),
     (
@@ -58,6 +62,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "squall",
             "squall-bytecode",
+            "squall-debugger",
             "squall-foreign",
             "squall-language-server",
             "squall-newspeak",

@@ -54,12 +54,12 @@ use program::{FunctionId, Program};
 use summaries::Summary;
 
 /// The crates that know objects; the rule checks their functions.
-const CRATES: &[&str] = &["heap", "interpreter", "jit", "runtime", "squall"];
+const CRATES: &[&str] = &["debugger", "heap", "interpreter", "jit", "runtime", "squall"];
 
 /// Crates that know no objects. The others use their types and functions, so their signatures are read, but not the
 /// bodies of their functions.
 const SIGNATURES_ONLY: &[&str] =
-    &["bytecode", "data", "foreign", "scheduler", "system", "transactions"];
+    &["bytecode", "data", "events", "foreign", "newspeak", "scheduler", "system", "transactions"];
 
 /// The beginning of an exception.
 const STAYS: &str = "// STAYS: ";

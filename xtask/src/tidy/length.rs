@@ -12,7 +12,7 @@ use super::{File, Finding};
 const LONGEST: usize = 60;
 
 /// The longer functions and their lengths. Most of them are tables.
-const LISTED: &[(&str, &str, usize)] = &[("crates/interpreter/src/dispatch.rs", "run", 233)];
+const LISTED: &[(&str, &str, usize)] = &[("crates/interpreter/src/dispatch.rs", "run", 230)];
 
 /// A function's name, place and length.
 #[derive(PartialEq, Eq, Debug)]

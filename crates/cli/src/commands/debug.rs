@@ -1,25 +1,41 @@
 //! `squall debug` and `squall run --debug`: the debugger's adapter on the standard streams, and its server in the process of a
 //! program. `commands` and `run` call this module.
 
+mod terminal;
+
 use std::io::{BufReader, stdin, stdout};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 use squall::{Machine, library};
+use squall_debugger::adapter;
 use squall_debugger::control::{Asked, Control};
 use squall_debugger::server::{self, Server};
 use squall_debugger::stopped::Names;
-use squall_debugger::adapter;
 
-use crate::arguments::Run;
+use crate::arguments::{Debug, Run};
 use crate::console::{complain, print_error};
 use crate::exit::Exit;
 
-/// Serves an editor on the standard streams.
-pub fn debug() -> Result<Exit, Exit> {
+pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
+    match arguments.program.is_empty() {
+        true => serve_editor(),
+        false => terminal::debug(arguments),
+    }
+}
+
+/// The beginning of the command that runs a program, which is to connect to a port.
+fn run_command(port: u16) -> Result<Command, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(own);
+    command.arg("run").arg(format!("--debug-connect={port}"));
+    Ok(command)
+}
+
+fn serve_editor() -> Result<Exit, Exit> {
     let mut input = stdin().lock();
     adapter::serve(&mut input, Box::new(stdout()), &launcher).map_err(|error| {
         complain(&format!("the client cannot be understood: {error}"));
@@ -30,10 +46,9 @@ pub fn debug() -> Result<Exit, Exit> {
 
 /// The command that runs the program of a `launch` request, which is to connect to a port.
 fn launcher(arguments: &Json, port: u16) -> Result<Command, String> {
-    let program = arguments["program"].as_str().ok_or("launch needs the program: the path of a file")?;
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut command = Command::new(own);
-    command.arg("run").arg(format!("--debug-connect={port}"));
+    let program =
+        arguments["program"].as_str().ok_or("launch needs the program: the path of a file")?;
+    let mut command = run_command(port)?;
     if let Some(seed) = arguments["seed"].as_u64() {
         command.arg(format!("--seed={seed}"));
     }
@@ -44,7 +59,10 @@ fn launcher(arguments: &Json, port: u16) -> Result<Command, String> {
             _ => return Err(format!("{name} is no list")),
         };
         let text = |each: &Json| each.as_str().map(str::to_owned);
-        list.iter().map(text).collect::<Option<_>>().ok_or(format!("{name} has something other than texts"))
+        list.iter()
+            .map(text)
+            .collect::<Option<_>>()
+            .ok_or(format!("{name} has something other than texts"))
     };
     command.args(texts("options")?).arg(program).args(texts("args")?);
     if let Some(folder) = arguments["cwd"].as_str() {
@@ -68,17 +86,19 @@ pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server
         (_, Some(port)) => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
         (Some(port), None) => client(machine, port),
     };
-    let streams = stream.and_then(|stream| Ok((stream.try_clone()?, stream)));
-    let (input, output) = streams.map_err(|error| {
+    let streams = stream.and_then(|stream| Ok((stream.try_clone()?, stream.try_clone()?, stream)));
+    let (input, output, stream) = streams.map_err(|error| {
         complain(&format!("no debugger can be served: {error}"));
         Exit::Failure
     })?;
-    let ends = Control::new(Names::new(Box::new(text_of)));
+    let ends = Control::with_names(Names::new(Box::new(text_of)));
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));
     machine.attach_debugger(Box::new(asked), move |module| control.loaded(module));
+    // The client may have hung up before.
+    let hang_up = move || _ = stream.shutdown(Shutdown::Both);
     let (server, ready) =
-        server::start(ends, Box::new(BufReader::new(input)), Box::new(output));
+        server::start(ends, Box::new(BufReader::new(input)), Box::new(output), Box::new(hang_up));
     // A client that leaves before it is ready lets the program run.
     _ = machine.outside(|| ready.recv());
     Ok(Some(server))

@@ -13,10 +13,10 @@ use squall_bytecode::module::{Access, Constant, FunctionKind, Site};
 use super::Lowering;
 use super::function::{Captured, Declaration, FunctionScope, Home, Item, Mode, Place, nth};
 use super::inlining::Inlined;
-use crate::source::Span;
 use crate::ast::{Block, Body, ExpressionKind, Identifier, Literal, Message, Receiver};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::entities::{BlockId, ExpressionId, List, MessageId};
+use crate::source::Span;
 
 /// A receiver that was evaluated, and the members that its messages reach.
 #[derive(Clone, Copy, Debug)]

@@ -40,8 +40,8 @@ use crate::diagnostics::{Code, Diagnostic, Reporter};
 use crate::source::{Source, Span};
 
 use self::analysis::Analysis;
-use self::places::FunctionVariables;
 use self::function::{Captured, FunctionScope, Home, Item, MOST_REGISTERS};
+use self::places::FunctionVariables;
 
 /// The options of the compilation.
 #[derive(Clone, Copy, Default, Debug)]

@@ -70,7 +70,7 @@ pub struct Noted {
 impl FunctionScope {
     /// Notes the variables from an index on, whose scope is this part of the text, or the whole function.
     pub fn note_places(&mut self, first: usize, scope: Option<Span>) {
-        let variables = self.variables[first..].iter().copied().collect::<Vec<_>>();
+        let variables = self.variables[first..].to_vec();
         for variable in variables {
             let context = match variable.place {
                 Place::Context(id, _) => self.context_register(id),
@@ -91,9 +91,11 @@ impl Lowering<'_> {
                 Item::SelfObject | Item::Home => {}
                 Item::Value(key) => {
                     let found = outer.clone().find(|noted| noted.variable.key == key);
-                    variables.extend(found.map(|noted| {
-                        self.variable(noted, VariablePlace::Captured(index), None)
-                    }));
+                    variables.extend(
+                        found.map(|noted| {
+                            self.variable(noted, VariablePlace::Captured(index), None)
+                        }),
+                    );
                 }
                 Item::Context(id) => {
                     for noted in outer.clone() {

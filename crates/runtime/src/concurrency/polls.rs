@@ -25,7 +25,7 @@ pub fn poll(thread: &mut Thread) {
     // The limit comes first: a later request is heard at the next poll.
     thread.reset_limit();
     sampling::take(thread, State::Running);
-    if thread.notes_events {
+    if thread.watch.is_on {
         breakpoints::poll(thread);
     }
     let strand = thread.strand();
@@ -51,7 +51,7 @@ pub fn poll(thread: &mut Thread) {
         calls::preempt(thread);
     }
     thread.stands_before = false;
-    if thread.steps {
+    if thread.watch.steps {
         debugging::change_pace(thread);
     }
 }

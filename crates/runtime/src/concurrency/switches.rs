@@ -178,7 +178,7 @@ fn go_on(thread: &mut Thread, strand: Claimed) {
     thread.native_stack.is_outdated = true;
     worker::replace(thread, strand);
     worker::end_if_killed(thread, thread.strand());
-    let goes_on_otherwise = thread.is_guarded != thread.runs_guarded || thread.steps;
+    let goes_on_otherwise = thread.is_guarded != thread.runs_guarded || thread.watch.steps;
     if goes_on_otherwise && thread.stop == Stop::Returned {
         thread.resumption = thread.state;
         calls::stop(thread, Stop::Switched);

@@ -290,7 +290,7 @@ fn look_around(thread: &mut Thread) {
         displace(thread);
     } else if thread.stop == Stop::Returned && guarded::is_out_of_step(thread) {
         guarded::guard(thread);
-    } else if thread.notes_events && thread.stop == Stop::Returned {
+    } else if thread.watch.is_on && thread.stop == Stop::Returned {
         debugging::called(thread);
     }
 }

@@ -18,34 +18,33 @@ use crate::state::vm::Vm;
 #[cold]
 pub fn at_breakpoint(thread: &mut Thread, interpreter: &dyn Interpreter) {
     let pc = thread.state.pc;
-    ask(thread, |debugger, thread| debugger.reached(thread));
+    ask(thread, |debugger, thread| debugger.breakpoint_reached(thread));
     if thread.stop != Stop::Returned || thread.state.pc != pc {
         return;
     }
     interpreter.step(thread);
-    if goes_on(thread) && thread.steps {
-        ask(thread, |debugger, thread| debugger.stepped(thread));
+    if goes_on(thread) && thread.watch.steps {
+        ask(thread, |debugger, thread| debugger.step_done(thread));
         change_pace(thread);
     }
 }
 
 /// The first word of the instruction at which a breakpoint stands.
-pub fn word_behind(pc: *const AtomicU32) -> u32 {
+pub fn word_behind(place: &AtomicU32) -> u32 {
+    let behind = Vm::of_process().debugging.word_behind(std::ptr::from_ref(place).addr());
     // A breakpoint that was just removed has its word back.
-    let behind = Vm::of_process().debugging.word_behind(pc.addr());
-    // SAFETY: the pc points at a code word.
-    behind.unwrap_or_else(|| unsafe { &*pc }.load(Ordering::Relaxed))
+    behind.unwrap_or_else(|| place.load(Ordering::Relaxed))
 }
 
 /// Runs the strand that steps, until it stops or goes on without steps. *GC point.*
 pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
-    while thread.steps && thread.is_guarded == thread.runs_guarded {
+    while thread.watch.steps && thread.is_guarded == thread.runs_guarded {
         interpreter.step(thread);
         if !goes_on(thread) {
             return;
         }
-        if thread.steps {
-            ask(thread, |debugger, thread| debugger.stepped(thread));
+        if thread.watch.steps {
+            ask(thread, |debugger, thread| debugger.step_done(thread));
         }
     }
     change_pace(thread);
@@ -54,8 +53,8 @@ pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
 /// A call is over in which an event was noted that the debugger waits for. *GC point.*
 #[cold]
 pub fn called(thread: &mut Thread) {
-    ask(thread, |debugger, thread| debugger.called(thread));
-    if thread.steps {
+    ask(thread, |debugger, thread| debugger.call_ended(thread));
+    if thread.watch.steps {
         change_pace(thread);
     }
 }
@@ -81,7 +80,7 @@ pub fn signalled(thread: &mut Thread, exception: Word, is_caught: bool) -> Word 
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(exception);
     if let Some(debugger) = thread.vm.debugging.debugger() {
-        debugger.signalled(thread, exception, is_caught);
+        debugger.exception_signalled(thread, exception, is_caught);
     }
     let exception = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
@@ -91,8 +90,8 @@ pub fn signalled(thread: &mut Thread, exception: Word, is_caught: bool) -> Word 
 /// The strand has left activations, and stands where it goes on.
 #[cold]
 pub fn unwound(thread: &mut Thread) {
-    ask(thread, |debugger, thread| debugger.unwound(thread));
-    if thread.steps {
+    ask(thread, |debugger, thread| debugger.activations_left(thread));
+    if thread.watch.steps {
         change_pace(thread);
     }
 }

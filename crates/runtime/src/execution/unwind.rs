@@ -46,7 +46,7 @@ use crate::state::vm::Vm;
 /// If nothing catches it, the kernel's method `uncaught:` is called, which ends the program.
 pub fn signal(thread: &mut Thread, exception: Word) -> Outcome {
     let destination = find_handler(thread, exception);
-    let exception = match thread.notes_events {
+    let exception = match thread.watch.is_on {
         true => debugging::signalled(thread, exception, destination.is_some()),
         false => exception,
     };
@@ -304,7 +304,7 @@ fn enter_ensure(
 /// Tells a debugger that the strand has left activations, and stands where it goes on.
 #[inline(always)]
 fn note_arrival(thread: &mut Thread) {
-    if thread.notes_events {
+    if thread.watch.is_on {
         debugging::unwound(thread);
     }
 }

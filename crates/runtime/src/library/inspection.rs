@@ -190,9 +190,8 @@ pub fn part_counts(vm: &Vm, word: Word) -> (usize, usize) {
     let Some(object) = word.as_object() else { return (0, 0) };
     let behavior = vm.behavior_of_layout(object.layout());
     let is_shown = |content: SlotContent| content.is_data();
-    let named = behavior.map_or(0, |behavior| {
-        behavior.slots.iter().filter(|slot| is_shown(slot.content)).count()
-    });
+    let named = behavior
+        .map_or(0, |behavior| behavior.slots.iter().filter(|slot| is_shown(slot.content)).count());
     (named, elements_of(word).map_or(0, |object| object.length()))
 }
 

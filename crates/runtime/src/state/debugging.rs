@@ -33,25 +33,25 @@ use crate::state::vm::Vm;
 /// The debugger, as the machine asks it. The state of the thread's strand is saved, and stands before an instruction.
 pub trait Debugger: Send + Sync {
     /// The strand has come to a breakpoint. *GC point.*
-    fn reached(&self, thread: &mut Thread);
+    fn breakpoint_reached(&self, thread: &mut Thread);
 
     /// The strand, which steps, has executed an instruction. *GC point.*
-    fn stepped(&self, thread: &mut Thread);
+    fn step_done(&self, thread: &mut Thread);
 
     /// The thread polls. *GC point.*
-    fn polled(&self, thread: &mut Thread);
+    fn poll_reached(&self, thread: &mut Thread);
 
     /// An exception is signalled by the call in progress; whether something catches it. *GC point.*
-    fn signalled(&self, thread: &mut Thread, exception: Word, is_caught: bool);
+    fn exception_signalled(&self, thread: &mut Thread, exception: Word, is_caught: bool);
 
     /// An event of the thread is noted. Nothing may stop here: a lock may be held.
-    fn noted(&self, thread: &Thread, kind: Kind);
+    fn event_noted(&self, thread: &Thread, kind: Kind);
 
     /// A call is over in which such an event was noted. *GC point.*
-    fn called(&self, thread: &mut Thread);
+    fn call_ended(&self, thread: &mut Thread);
 
     /// The strand has left activations by an exception, or by a return from a block.
-    fn unwound(&self, thread: &mut Thread);
+    fn activations_left(&self, thread: &mut Thread);
 }
 
 /// What a debugger has set.
@@ -144,11 +144,11 @@ pub fn set_unreached(vm: &'static Vm, set: &[Place]) {
 /// The thread polls. *GC point.*
 pub fn poll(thread: &mut Thread) {
     let epoch = thread.vm.debugging.epoch();
-    if thread.code_epoch != epoch {
-        thread.code_epoch = epoch;
+    if thread.watch.epoch != epoch {
+        thread.watch.epoch = epoch;
         thread.native_stack.is_outdated = true;
     }
-    ask(thread, |debugger, thread| debugger.polled(thread));
+    ask(thread, |debugger, thread| debugger.poll_reached(thread));
 }
 
 /// Asks the debugger, if there is one, where the strand stands before an instruction.

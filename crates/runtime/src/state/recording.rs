@@ -29,7 +29,7 @@ impl Thread {
     /// log is on.
     #[inline(always)]
     pub fn note<const N: usize>(&self, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
-        if self.notes_events {
+        if self.watch.is_on {
             note_in(self, kind, fields);
         }
     }
@@ -37,7 +37,7 @@ impl Thread {
     /// Notes an event on a track.
     #[inline(always)]
     pub fn note_on<const N: usize>(&self, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
-        if self.notes_events {
+        if self.watch.is_on {
             note_on(self, kind, event);
         }
     }
@@ -51,7 +51,7 @@ impl Thread {
     /// Whether events are noted.
     #[inline(always)]
     pub fn is_recording(&self) -> bool {
-        self.notes_events
+        self.watch.is_on
     }
 }
 
@@ -75,7 +75,7 @@ fn note_on<const N: usize>(thread: &Thread, kind: Kind, event: impl FnOnce() -> 
 
 fn tell_debugger(thread: &Thread, kind: Kind) {
     if let Some(debugger) = thread.vm.debugging.debugger() {
-        debugger.noted(thread, kind);
+        debugger.event_noted(thread, kind);
     }
 }
 

@@ -279,6 +279,17 @@ pub struct Schedule {
     pub next_item: Option<Item>,
 }
 
+/// How a thread is watched, by recordings and a debugger.
+#[derive(Clone, Copy, Default)]
+pub struct Watch {
+    /// Whether the thread has a [port](Thread::port), or there is a debugger.
+    pub is_on: bool,
+    /// Whether the strand that runs here steps, as the debugger has asked.
+    pub steps: bool,
+    /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
+    pub epoch: u32,
+}
+
 /// A native thread that runs guest code.
 #[repr(C)]
 pub struct Thread {
@@ -292,10 +303,8 @@ pub struct Thread {
     pub stands_before: bool,
     /// Whether the strand was parked by the call in progress.
     pub is_parked: bool,
-    /// Whether the thread has a [port](Thread::port), or a debugger looks at it: beside what each switch of strands touches.
-    pub notes_events: bool,
-    /// Whether the strand that runs here steps, as a debugger has asked.
-    pub steps: bool,
+    /// How the thread is watched: beside what each switch of strands touches.
+    pub watch: Watch,
     /// Whether the strand gives way to others of its vat, rather than its vat to others.
     pub yields: bool,
     /// Whether the strand gives way to a strand of its vat with a greater priority, or continues elsewhere.
@@ -344,8 +353,6 @@ pub struct Thread {
     pub port: Option<Port>,
     /// The samples that it takes for a profile, if there is to be one.
     pub sampler: Option<Box<Sampler>>,
-    /// The [epoch](crate::state::debugging::Debugging::epoch) of the code that machine code was entered with.
-    pub code_epoch: u32,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -414,8 +421,7 @@ impl Thread {
                 call_site: None,
                 stands_before: false,
                 is_parked: false,
-                notes_events: false,
-                steps: false,
+                watch: Watch::default(),
                 yields: false,
                 gives_way: false,
                 was_preempted: false,
@@ -440,7 +446,6 @@ impl Thread {
                 metering: Metering::default(),
                 port: vm.events.port(worker.id().index() as u32),
                 sampler: vm.sampling.sampler(worker.id().index() as u32),
-                code_epoch: vm.debugging.epoch(),
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -475,7 +480,7 @@ impl Thread {
 
     /// Looks whether its events are noted, or a debugger was attached.
     pub fn look_for_observers(&mut self) {
-        self.notes_events = self.port.is_some() || self.vm.debugging.debugger().is_some();
+        self.watch.is_on = self.port.is_some() || self.vm.debugging.debugger().is_some();
     }
 
     /// The next of a sequence of numbers without a pattern, always the same one (Steele, Lea and Flood,
@@ -612,7 +617,7 @@ impl Thread {
             self.leave_plain();
         }
         self.note_resumed();
-        self.steps = self.notes_events && self.vm.debugging.steps(strand);
+        self.watch.steps = self.watch.is_on && self.vm.debugging.steps(strand);
     }
 
     /// As [`Thread::leave_strand`], for a strand that is parked or in a queue, and then [`Thread::enter_strand`].
@@ -621,7 +626,7 @@ impl Thread {
         debug_assert!(self.running.is_none(), "the strand that ran is not this thread's");
         let strand = claimed.strand();
         let vat = strand.vat();
-        let is_usual = !self.notes_events
+        let is_usual = !self.watch.is_on
             && self.sandbox.is_none()
             && self.memory.is_none()
             && strand.sandbox().is_none()

@@ -12,8 +12,8 @@ pub trait Tier: Sync {
     fn run(&self, thread: &mut Thread);
 
     /// Drops the machine code of functions, and all that they are part of, for good: they have breakpoints. All mutators
-    /// stand; what is on native stacks is abandoned at the next poll.
-    fn forget(&self, functions: &[&'static Function]);
+    /// stand; what is on native stacks is abandoned at the next poll. A tier without machine code has nothing to drop.
+    fn forget(&self, _functions: &[&'static Function]) {}
 }
 
 /// The tier in which all code can run, as the tiers with machine code use it.

@@ -1,0 +1,486 @@
+//! `squall debug FILE`: the debugger on a terminal, or by lines of the standard input. `debug` calls this module.
+//!
+//! The program runs in a process of its own, whose server this speaks to like an editor does; its output is that of the
+//! command. So a session is a text of commands and answers, which tests compare.
+
+use std::io::{BufRead, IsTerminal, stdin};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use squall_debugger::client::{Client, Next};
+
+use super::run_command;
+use crate::arguments::Debug;
+use crate::console::{complain, print};
+use crate::exit::Exit;
+
+const HELP: &str = "\
+break LINE | FILE:LINE | FUNCTION | EVENT [if CONDITION] [after HITS] [log TEXT]
+    stop there; a function is Class>>selector or a selector, an event one of the table in
+    docs/internals/events.md, such as channel:received
+delete [NUMBER]       forget a breakpoint, or all
+catch all | uncaught | none [CLASS …]
+run, continue (c)     go on until something stops
+next (n)              go on to the next line
+step (s)              the same, into functions that are called
+out (o)               go on until the function returns
+where (w) [COUNT]     the frames of the strand
+frame NUMBER (f), up, down
+variables (v)         of the frame
+print EXPRESSION (p)  its value
+set NAME = EXPRESSION
+parts EXPRESSION      the slots and elements of an object
+list (l)              the lines around the frame
+strands               all strands, and what they do
+quit (q)              end the program
+An empty line repeats the command before. Ctrl-C pauses a program that runs.
+";
+
+/// A breakpoint as the user sees it.
+struct Breakpoint {
+    number: usize,
+    /// The file, and the request to the server, of a line; the request of a function or event.
+    file: Option<String>,
+    request: Json,
+}
+
+/// What the session knows.
+struct Session {
+    client: Client,
+    program: String,
+    breakpoints: Vec<Breakpoint>,
+    made: usize,
+    has_begun: bool,
+    /// The strand that has stopped.
+    strand: Option<u64>,
+    frames: Vec<Json>,
+    frame: usize,
+    interrupted: Arc<AtomicBool>,
+    /// The exit code of the program, once it has ended.
+    ended: Option<i32>,
+}
+
+type Done = Result<(), String>;
+
+/// Debugs a program on the terminal.
+pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
+    let program = arguments.program[0].clone();
+    let command = |port: u16| {
+        let mut command = run_command(port)?;
+        command.args(&arguments.options).args(&arguments.program);
+        // Ctrl-C pauses it, and does not end it.
+        command.stdin(Stdio::null()).process_group(0);
+        Ok(command)
+    };
+    let mut client = Client::launch(command).map_err(|problem| {
+        complain(&problem);
+        Exit::Failure
+    })?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted));
+    let ready = client
+        .ask("initialize", json!({}))
+        .and_then(|_| client.ask("setExceptionBreakpoints", json!({ "filters": ["uncaught"] })));
+    let session = Session {
+        client,
+        program,
+        breakpoints: Vec::new(),
+        made: 0,
+        has_begun: false,
+        strand: None,
+        frames: Vec::new(),
+        frame: 0,
+        interrupted,
+        ended: None,
+    };
+    match ready {
+        Ok(_) => session.serve(),
+        Err(problem) => {
+            complain(&problem);
+            Err(Exit::Failure)
+        }
+    }
+}
+
+impl Session {
+    fn serve(mut self) -> Result<Exit, Exit> {
+        let is_terminal = stdin().is_terminal();
+        let mut editor = rustyline::DefaultEditor::new().map_err(|_| Exit::Failure)?;
+        let mut lines = stdin().lock().lines();
+        let mut last = String::new();
+        while self.ended.is_none() {
+            let line = match is_terminal {
+                true => match editor.readline("debug> ") {
+                    Ok(line) => {
+                        _ = editor.add_history_entry(&line);
+                        line
+                    }
+                    Err(rustyline::error::ReadlineError::Interrupted) => continue,
+                    Err(_) => break,
+                },
+                false => match lines.next() {
+                    Some(Ok(line)) => {
+                        print(&format!("debug> {line}\n"));
+                        line
+                    }
+                    _ => break,
+                },
+            };
+            let line = if line.trim().is_empty() { last.clone() } else { line.trim().to_owned() };
+            if matches!(line.as_str(), "quit" | "q") {
+                break;
+            }
+            if let Err(problem) = self.execute(&line) {
+                print(&format!("{problem}\n"));
+            }
+            last = line;
+        }
+        match self.ended {
+            Some(code) => {
+                _ = self.client.wait();
+                Ok(Exit::Program(code))
+            }
+            None => {
+                self.client.kill();
+                Ok(Exit::Success)
+            }
+        }
+    }
+
+    fn execute(&mut self, line: &str) -> Done {
+        let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = rest.trim();
+        match command {
+            "" => Ok(()),
+            "help" | "h" => {
+                print(HELP);
+                Ok(())
+            }
+            "break" | "b" => self.set_breakpoint(rest),
+            "delete" => self.delete(rest),
+            "catch" => self.catch(rest),
+            "run" | "continue" | "c" if !self.has_begun => {
+                self.client.ask("configurationDone", json!({}))?;
+                self.has_begun = true;
+                self.wait()
+            }
+            "run" | "continue" | "c" => self.resume("continue"),
+            "next" | "n" => self.resume("next"),
+            "step" | "s" => self.resume("stepIn"),
+            "out" | "o" => self.resume("stepOut"),
+            "where" | "w" => self.show_frames(rest),
+            "frame" | "f" => self.choose(rest.parse().map_err(|_| "which frame?")?),
+            "up" => self.choose(self.frame + 1),
+            "down" => self.choose(self.frame.checked_sub(1).ok_or("this is the innermost frame")?),
+            "variables" | "v" => self.show_variables(),
+            "print" | "p" => self.show_value(rest),
+            "parts" => self.show_parts(rest),
+            "set" => self.set(rest),
+            "list" | "l" => self.list(),
+            "strands" => self.show_strands(),
+            _ => Err(format!("there is no command {command}; `help` lists them")),
+        }
+    }
+
+    /// Sets the breakpoint of a text such as `12 if x > 3`.
+    fn set_breakpoint(&mut self, text: &str) -> Done {
+        let (place, options) = text.split_once(' ').unwrap_or((text, ""));
+        let mut request = json!({});
+        let mut rest = options.trim();
+        while !rest.is_empty() {
+            let (word, following) =
+                rest.split_once(' ').ok_or(format!("what does {rest} mean?"))?;
+            let end = ["after ", "log "]
+                .iter()
+                .filter_map(|word| following.find(&format!(" {word}")))
+                .min();
+            let (value, next) = match (word, end) {
+                ("log", _) | (_, None) => (following, ""),
+                (_, Some(end)) => following.split_at(end),
+            };
+            let name = match word {
+                "if" => "condition",
+                "after" => "hitCondition",
+                "log" => "logMessage",
+                _ => return Err(format!("what does {word} mean?")),
+            };
+            request[name] = json!(value.trim());
+            rest = next.trim();
+        }
+        let (file, line) = match place.rsplit_once(':') {
+            Some((file, line)) if line.parse::<u32>().is_ok() => (file.to_owned(), line),
+            _ => (self.program.clone(), place),
+        };
+        let file = match line.parse::<u32>() {
+            Ok(line) => {
+                request["line"] = json!(line);
+                Some(file)
+            }
+            Err(_) if place.is_empty() => return Err("where?".into()),
+            Err(_) => {
+                request["name"] = json!(place);
+                None
+            }
+        };
+        self.made += 1;
+        self.breakpoints.push(Breakpoint { number: self.made, file: file.clone(), request });
+        let set = self.send_breakpoints(file.as_deref())?;
+        let is_known = set.last().is_some_and(|last| last["verified"] == true);
+        let where_to = match set.last().and_then(|last| last["line"].as_u64()) {
+            Some(line) => format!(" at line {line}"),
+            None if is_known => String::new(),
+            None => " when its code is loaded".into(),
+        };
+        print(&format!("breakpoint {}{where_to}\n", self.made));
+        Ok(())
+    }
+
+    /// Tells the server all breakpoints of a file, or of functions; answers what it has made of them.
+    fn send_breakpoints(&mut self, file: Option<&str>) -> Result<Vec<Json>, String> {
+        let list = self.breakpoints.iter().filter(|each| each.file.as_deref() == file);
+        let list: Vec<Json> = list.map(|each| each.request.clone()).collect();
+        let answer = match file {
+            Some(file) => self
+                .client
+                .ask("setBreakpoints", json!({ "source": { "path": file }, "breakpoints": list })),
+            None => self.client.ask("setFunctionBreakpoints", json!({ "breakpoints": list })),
+        }?;
+        Ok(answer["breakpoints"].as_array().cloned().unwrap_or_default())
+    }
+
+    fn delete(&mut self, text: &str) -> Done {
+        let number: Option<usize> = match text {
+            "" => None,
+            _ => Some(text.parse().map_err(|_| "which breakpoint?")?),
+        };
+        let is_gone = |each: &Breakpoint| number.is_none_or(|number| each.number == number);
+        let mut files: Vec<Option<String>> = Vec::new();
+        for gone in self.breakpoints.iter().filter(|each| is_gone(each)) {
+            if !files.contains(&gone.file) {
+                files.push(gone.file.clone());
+            }
+        }
+        if files.is_empty() {
+            return Err("there is no such breakpoint".into());
+        }
+        self.breakpoints.retain(|each| !is_gone(each));
+        for file in files {
+            self.send_breakpoints(file.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn catch(&mut self, text: &str) -> Done {
+        let mut words = text.split_whitespace();
+        let filter = words.next().unwrap_or("uncaught");
+        let classes = words.collect::<Vec<_>>().join(" ");
+        let options = match filter {
+            "none" => json!({ "filters": [] }),
+            "all" | "uncaught" => {
+                json!({ "filterOptions": [{ "filterId": filter, "condition": classes }] })
+            }
+            _ => return Err("catch all, uncaught or none".into()),
+        };
+        self.client.ask("setExceptionBreakpoints", options).map(|_| ())
+    }
+
+    fn resume(&mut self, request: &str) -> Done {
+        self.client.ask(request, json!({ "threadId": self.strand }))?;
+        self.strand = None;
+        self.frames.clear();
+        self.wait()
+    }
+
+    /// Waits until the program stops or ends.
+    fn wait(&mut self) -> Done {
+        self.interrupted.store(false, Ordering::Relaxed);
+        loop {
+            if self.interrupted.swap(false, Ordering::Relaxed) {
+                self.client.ask("pause", json!({ "threadId": 0 }))?;
+            }
+            let event = match self.client.event(Duration::from_millis(50)) {
+                Next::Event(event) => event,
+                Next::None => continue,
+                Next::End => {
+                    self.ended.get_or_insert(1);
+                    return Ok(());
+                }
+            };
+            let body = &event["body"];
+            match event["event"].as_str() {
+                Some("output") => print(body["output"].as_str().unwrap_or_default()),
+                Some("exited") => {
+                    let code = body["exitCode"].as_i64().unwrap_or(1) as i32;
+                    print(&format!("the program has ended with {code}\n"));
+                    self.ended = Some(code);
+                    return Ok(());
+                }
+                Some("stopped") => return self.stopped(body),
+                _ => {}
+            }
+        }
+    }
+
+    fn stopped(&mut self, body: &Json) -> Done {
+        self.strand = body["threadId"].as_u64();
+        let what = match (body["reason"].as_str(), body["description"].as_str()) {
+            (Some("exception"), _) => body["text"].as_str().unwrap_or("an exception").to_owned(),
+            (_, Some(description)) => description.to_owned(),
+            (reason, _) => reason.unwrap_or("stopped").to_owned(),
+        };
+        if self.strand.is_none() {
+            print(&format!("{what}: no strand runs\n"));
+            return Ok(());
+        }
+        self.fetch_frames()?;
+        // The library's frames are of interest only if there are no others.
+        let is_own = |frame: &Json| frame["presentationHint"] != "subtle";
+        self.frame = self.frames.iter().position(is_own).unwrap_or(0);
+        print(&format!("{what}: "));
+        self.show_frame()
+    }
+
+    fn fetch_frames(&mut self) -> Done {
+        let strand = self.strand.ok_or("no strand has stopped")?;
+        let answer = self.client.ask("stackTrace", json!({ "threadId": strand }))?;
+        self.frames = answer["stackFrames"].as_array().cloned().unwrap_or_default();
+        Ok(())
+    }
+
+    fn current(&self) -> Result<&Json, String> {
+        self.frames.get(self.frame).ok_or_else(|| "no strand has stopped".into())
+    }
+
+    fn show_frame(&mut self) -> Done {
+        let frame = self.current()?.clone();
+        print(&format!("{}\n", placed(&frame)));
+        let line = frame["line"].as_u64().unwrap_or_default();
+        if let Some(text) = self.lines(&frame)?.get((line as usize).wrapping_sub(1)) {
+            print(&format!("{line:>5}  {text}\n"));
+        }
+        Ok(())
+    }
+
+    /// The lines of the text of a frame.
+    fn lines(&mut self, frame: &Json) -> Result<Vec<String>, String> {
+        let source = &frame["source"];
+        let text = match source["path"].as_str() {
+            Some(path) => std::fs::read_to_string(path).unwrap_or_default(),
+            None => {
+                let answer = self.client.ask("source", json!({ "source": source }))?;
+                answer["content"].as_str().unwrap_or_default().to_owned()
+            }
+        };
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    fn list(&mut self) -> Done {
+        /// How many lines are shown on each side.
+        const AROUND: usize = 5;
+        let frame = self.current()?.clone();
+        let line = frame["line"].as_u64().unwrap_or_default() as usize;
+        let lines = self.lines(&frame)?;
+        for number in line.saturating_sub(AROUND).max(1)..=(line + AROUND).min(lines.len()) {
+            let mark = if number == line { "→" } else { " " };
+            print(&format!("{number:>5} {mark} {}\n", lines[number - 1]));
+        }
+        Ok(())
+    }
+
+    fn show_frames(&mut self, text: &str) -> Done {
+        self.current()?;
+        let count: usize =
+            if text.is_empty() { 20 } else { text.parse().map_err(|_| "how many?")? };
+        for (number, frame) in self.frames.iter().enumerate().take(count) {
+            let mark = if number == self.frame { "→" } else { " " };
+            print(&format!("{mark} {number}  {}\n", placed(frame)));
+        }
+        if self.frames.len() > count {
+            print(&format!("  … and {} more\n", self.frames.len() - count));
+        }
+        Ok(())
+    }
+
+    fn choose(&mut self, frame: usize) -> Done {
+        if frame >= self.frames.len() {
+            return Err("there is no such frame".into());
+        }
+        self.frame = frame;
+        self.show_frame()
+    }
+
+    fn frame_id(&self) -> Result<Json, String> {
+        Ok(self.current()?["id"].clone())
+    }
+
+    fn show_variables(&mut self) -> Done {
+        let reference = self.frame_id()?;
+        let answer = self.client.ask("variables", json!({ "variablesReference": reference }))?;
+        show_all(&answer["variables"]);
+        Ok(())
+    }
+
+    fn evaluated(&mut self, text: &str) -> Result<Json, String> {
+        let frame = self.frame_id()?;
+        self.client.ask("evaluate", json!({ "expression": text, "frameId": frame }))
+    }
+
+    fn show_value(&mut self, text: &str) -> Done {
+        let answer = self.evaluated(text)?;
+        print(&format!("{}\n", answer["result"].as_str().unwrap_or_default()));
+        Ok(())
+    }
+
+    fn show_parts(&mut self, text: &str) -> Done {
+        let reference = self.evaluated(text)?["variablesReference"].clone();
+        if reference == 0 {
+            return Err(format!("{text} has no parts"));
+        }
+        let answer = self.client.ask("variables", json!({ "variablesReference": reference }))?;
+        show_all(&answer["variables"]);
+        Ok(())
+    }
+
+    fn set(&mut self, text: &str) -> Done {
+        let (name, value) = text.split_once('=').ok_or("set NAME = EXPRESSION")?;
+        let reference = self.frame_id()?;
+        let (name, value) = (name.trim(), value.trim());
+        let answer = self.client.ask(
+            "setVariable",
+            json!({ "variablesReference": reference, "name": name, "value": value }),
+        )?;
+        print(&format!("{name} = {}\n", answer["value"].as_str().unwrap_or_default()));
+        Ok(())
+    }
+
+    fn show_strands(&mut self) -> Done {
+        let answer = self.client.ask("threads", json!({}))?;
+        for strand in answer["threads"].as_array().into_iter().flatten() {
+            let mark = if strand["id"].as_u64() == self.strand { "→" } else { " " };
+            print(&format!("{mark} {}\n", strand["name"].as_str().unwrap_or_default()));
+        }
+        Ok(())
+    }
+}
+
+fn show_all(variables: &Json) {
+    for each in variables.as_array().into_iter().flatten() {
+        let text = |name: &str| each[name].as_str().unwrap_or_default().to_owned();
+        print(&format!("  {} = {}\n", text("name"), text("value")));
+    }
+}
+
+/// A frame in a line.
+fn placed(frame: &Json) -> String {
+    let source = &frame["source"];
+    let path = source["path"].as_str().or(source["name"].as_str()).unwrap_or_default();
+    let here = std::env::current_dir().unwrap_or_default();
+    let path = Path::new(path).strip_prefix(&here).unwrap_or(Path::new(path));
+    let name = frame["name"].as_str().unwrap_or_default();
+    format!("{name} ({}:{}:{})", path.display(), frame["line"], frame["column"])
+}

@@ -1,0 +1,61 @@
+//! Sessions with `squall debug`. Each file `tests/debugger/NAME.txt` is a transcript: a command line, then the debugger's
+//! commands with its answers and the output of the program. It must be the same in all tiers, since breakpoints and steps
+//! are no matter of speed. `main.rs` collects the tests as trials.
+
+use std::path::Path;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::process::Run;
+use crate::{compare_with_file, files_in, shown};
+
+/// What introduces a command.
+const PROMPT: &str = "debug> ";
+
+/// The options of `squall run` with which each session runs.
+const MODES: [(&str, &[&str]); 4] = [
+    ("usual", &[]),
+    ("interpreted", &["--option=--jit=off"]),
+    ("compiled_at_once", &["--option=--jit-eager"]),
+    ("base_code", &["--option=--jit=base"]),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for path in files_in("tests/debugger", "txt") {
+        for (mode, options) in MODES {
+            let (name, path) = (format!("{} {mode}", shown(&path)), path.clone());
+            trials.push(Trial::test(name, move || session(&path, options)));
+        }
+    }
+    trials
+}
+
+/// Repeats a session, and compares all that it writes.
+fn session(path: &Path, options: &[&str]) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let (first, expected) = text.split_once('\n').ok_or("there is no command line")?;
+    let command = first.strip_prefix("$ squall debug ").ok_or("it begins with the command line")?;
+    let commands = expected.lines().filter_map(|line| line.strip_prefix(PROMPT));
+    let arguments = ["debug"].into_iter().chain(options.iter().copied());
+    let mut run = Run::new(arguments.chain(command.split(' ')));
+    run.input = commands.map(|line| format!("{line}\n")).collect();
+    let result = run.execute();
+    let written = format!("{first}\n{}", without_library_lines(&result.output));
+    compare_with_file(path, &written).map_err(|difference| {
+        format!("{difference}\n{}\nrepeat it with\n  {}", result.error, run.repetition()).into()
+    })
+}
+
+/// The text with `…` in place of the lines of the library, which change.
+fn without_library_lines(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("(Kernel.ns:") {
+        let end = after.find(')').unwrap_or(after.len());
+        shown.push_str(before);
+        shown.push_str("(Kernel.ns:…");
+        rest = &after[end..];
+    }
+    shown + rest
+}
