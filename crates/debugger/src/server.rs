@@ -5,7 +5,7 @@
 //! do not run are looked at from here, while the machine stands for a moment.
 //!
 //! Numbers for the client: a thread is a strand, by its number. A frame of the stopped strand is its index plus 1. A
-//! reference to variables is the same for a frame's, and [`OBJECTS`] more than that of an object for its parts.
+//! reference to variables is the same for a frame's, and `OBJECTS` more than that of an object for its parts.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
