@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-reference", &["squall-newspeak"]),
     ("squall-compiler", &["squall-bytecode"]),
     ("squall-data", &[]),
+    ("squall-packages", &[]),
     ("squall-events", &[]),
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
@@ -66,6 +67,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "squall-foreign",
             "squall-language-server",
             "squall-newspeak",
+            "squall-packages",
             "squall-reference",
             "squall-sqlite",
             "squall-system",
@@ -121,6 +123,8 @@ const OPENING: &[&str] = &["std::fs", "File::open"];
 /// Exceptions: files of programs, and messages of a process that cannot go on.
 const EXCUSED: &[(&str, &str)] = &[
     ("crates/capi/src/machine_options.rs", "std::fs"),
+    ("crates/packages/src/", "std::fs"),
+    ("crates/packages/src/", "File::open"),
     ("crates/runtime/src/library/primitives/", "std::fs"),
     ("crates/runtime/src/model/permissions.rs", "std::fs"),
     ("crates/system/src/places.rs", "std::fs"),
