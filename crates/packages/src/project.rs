@@ -72,6 +72,8 @@ pub struct Project {
     pub lock: Lock,
     /// The lock that was there.
     pub previous: Option<Lock>,
+    /// The folders of all packages that were fetched, chosen or not.
+    pub fetched: Vec<(Origin, PathBuf)>,
 }
 
 /// A chosen package.
@@ -541,7 +543,9 @@ impl Opener<'_> {
             (package.key(), Locked { origin, dependencies: edges.collect() })
         });
         let lock = Lock { packages: locked.collect(), sources: self.sources };
-        Project { folder: self.folder.to_owned(), packages, lock, previous }
+        let fetched = self.found.iter().filter(|found| found.digest.is_some());
+        let fetched = fetched.map(|found| (found.origin.clone(), found.folder.clone())).collect();
+        Project { folder: self.folder.to_owned(), packages, lock, previous, fetched }
     }
 }
 
