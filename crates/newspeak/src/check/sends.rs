@@ -26,6 +26,7 @@ const DOORS: &[&str] = &[
     "bytecode",
     "host",
     "ffi",
+    "packages",
 ];
 
 impl Checker<'_> {
