@@ -172,6 +172,17 @@ pub fn project_of(path: &str, arguments: &PackageArguments) -> Result<Option<Pro
     open(&folder, arguments, Update::None).map(Some)
 }
 
+/// What a confined program must read beside its own files: the folders of all packages that its manifests lead to. Without a path, the program is that of the current folder.
+pub fn folders_of(path: Option<&str>, arguments: &PackageArguments) -> Result<Vec<PathBuf>, Exit> {
+    let path = match path {
+        Some(path) if has_bundle(path) => return Ok(Vec::new()),
+        Some(path) => path.to_owned(),
+        None => folder_of_package()?.display().to_string(),
+    };
+    let Some(project) = project_of(&path, arguments)? else { return Ok(Vec::new()) };
+    Ok(project.found)
+}
+
 /// Opens the project in a folder, and writes its lock, or complains.
 pub fn open(folder: &Path, arguments: &PackageArguments, update: Update) -> Result<Project, Exit> {
     let mode = Mode { locked: arguments.locked, offline: arguments.offline, update };

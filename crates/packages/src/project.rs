@@ -74,6 +74,8 @@ pub struct Project {
     pub previous: Option<Lock>,
     /// The folders of all packages that were fetched, chosen or not.
     pub fetched: Vec<(Origin, PathBuf)>,
+    /// The folders of all packages that were looked at, chosen or not.
+    pub found: Vec<PathBuf>,
 }
 
 /// A chosen package.
@@ -543,9 +545,10 @@ impl Opener<'_> {
             (package.key(), Locked { origin, dependencies: edges.collect() })
         });
         let lock = Lock { packages: locked.collect(), sources: self.sources };
+        let all = self.found.iter().map(|found| found.folder.clone()).collect();
         let fetched = self.found.iter().filter(|found| found.digest.is_some());
         let fetched = fetched.map(|found| (found.origin.clone(), found.folder.clone())).collect();
-        Project { folder: self.folder.to_owned(), packages, lock, previous, fetched }
+        Project { folder: self.folder.to_owned(), packages, lock, previous, fetched, found: all }
     }
 }
 
