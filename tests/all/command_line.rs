@@ -65,7 +65,7 @@ fn commands(text: &str) -> Result<Vec<Recorded>, String> {
 }
 
 /// Splits a command line at blanks outside of quotes.
-fn split(line: &str) -> Option<Vec<String>> {
+pub fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

@@ -566,6 +566,17 @@ fn address_from(base: &Origin, address: &str) -> Result<String> {
     }
 }
 
+/// Refuses to trust the first content at an address that anything on the way can replace.
+pub fn check_encrypted(address: &str) -> Result<()> {
+    match address.starts_with("http://") {
+        true => {
+            let text = format!("{address} is not encrypted, so its content may be anything");
+            Err(Problem::invalid(text).hint("give its `sha256`, or use https"))
+        }
+        false => Ok(()),
+    }
+}
+
 fn check_archive(address: &str, expected: &str, found: &str) -> Result<()> {
     if expected == found {
         return Ok(());

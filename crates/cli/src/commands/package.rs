@@ -15,7 +15,7 @@ use squall_packages::git;
 use squall_packages::lock::Lock;
 use squall_packages::manifest::{FILE, Manifest};
 use squall_packages::problem::Problem;
-use squall_packages::project::{Package, Project, Update, shown};
+use squall_packages::project::{Package, Project, Update, check_encrypted, shown};
 use squall_packages::source::{Origin, Reference, Source, is_remote};
 
 use crate::arguments::{self, Add, New, PackageArguments, Remove, Tree, Vendor};
@@ -101,10 +101,20 @@ fn source(arguments: &Add, folder: &Path) -> Result<Option<Source>, Problem> {
         Some(digest) => digest.clone(),
         None => {
             check_online(arguments, given)?;
-            digest::of_bytes(&archive_bytes(given, Path::new("."))?)
+            fetched_digest(given, &address(given, folder))?
         }
     };
     Ok(Some(Source::Archive { address: address(given, folder), sha256: Some(sha256) }))
+}
+
+/// The digest of an archive, which is stored, so that it is fetched once.
+fn fetched_digest(given: &str, address: &str) -> Result<String, Problem> {
+    check_encrypted(given)?;
+    let bytes = archive_bytes(given, Path::new("."))?;
+    let sha256 = digest::of_bytes(&bytes);
+    let origin = Origin::Archive { address: address.to_owned(), sha256: sha256.clone() };
+    let stored = Cache::of_user()?.store_archive(&origin, &bytes);
+    stored.map_err(|problem| problem.of(given)).map(|_| sha256)
 }
 
 fn check_online(arguments: &Add, address: &str) -> Result<(), Problem> {
