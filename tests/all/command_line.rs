@@ -107,7 +107,7 @@ impl Recorded {
 }
 
 /// The text with `{time}` in place of durations.
-fn without_times(text: &str) -> String {
+pub fn without_times(text: &str) -> String {
     let line = |line: &str| {
         let words = line.split(' ').collect::<Vec<_>>();
         let mut shown = Vec::new();

@@ -22,7 +22,7 @@
 //! and `{commit N}` for the digests and commits in the order in which they appear. `BLESS=1` rewrites the files.
 //! A session that makes commits is left out where there is no command `git`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -37,7 +37,42 @@ use tar::{Builder, EntryType, Header};
 use crate::compare_with_file;
 
 pub fn trials() -> Vec<Trial> {
-    crate::trials_in("tests/packages", "txt", run)
+    let mut trials = crate::trials_in("tests/packages", "txt", run);
+    trials.push(Trial::test("packages/capabilities", || Ok(capabilities()?)));
+    trials
+}
+
+/// The capabilities that manifests know are those that the library asks about; and a package's platform has all that the
+/// platform has.
+fn capabilities() -> Result<(), String> {
+    let read = |name: &str| {
+        let path = crate::root().join("lib").join(name);
+        std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))
+    };
+    let (packages, platform) = (read("Packages.ns")?, read("Platform.ns")?);
+    let quoted = |part: &str| {
+        let rest: BTreeSet<String> = packages
+            .split(part)
+            .skip(1)
+            .filter_map(|rest| Some(rest.split_once('\'')?.0.to_owned()))
+            .collect();
+        rest
+    };
+    let asked: BTreeSet<String> =
+        quoted("granted: '").union(&quoted("demand: '")).cloned().collect();
+    let known = squall_packages::capability::ALL.iter().map(|(name, _)| (*name).to_owned());
+    let known: BTreeSet<String> = known.collect();
+    if asked != known {
+        return Err(format!("the library asks about {asked:?}, and manifests know {known:?}"));
+    }
+    let members = platform.lines().filter_map(|line| line.strip_prefix("  public "));
+    let members = members.filter_map(|line| line.split([' ', ':']).next());
+    let own = |member: &&str| ["loadProgram", "finishWith"].contains(member);
+    let lacks = |member: &&str| !packages.contains(&format!("public {member} "));
+    match members.filter(|member| !own(member)).find(lacks) {
+        Some(member) => Err(format!("the platform of packages has no `{member}`")),
+        None => Ok(()),
+    }
 }
 
 fn run(path: &Path) -> Result<(), String> {
@@ -85,12 +120,17 @@ impl Session {
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
         let folder = scratch.path().to_owned();
         let cache = folder.join("cache").display().to_string();
-        let environment = [
-            ("SQUALL_CACHE".to_owned(), cache),
-            ("NO_COLOR".to_owned(), "1".to_owned()),
-        ];
+        let environment =
+            [("SQUALL_CACHE".to_owned(), cache), ("NO_COLOR".to_owned(), "1".to_owned())];
         let environment = environment.into();
-        Ok(Session { scratch, folder, environment, port: String::new(), digest: String::new(), names: Vec::new() })
+        Ok(Session {
+            scratch,
+            folder,
+            environment,
+            port: String::new(),
+            digest: String::new(),
+            names: Vec::new(),
+        })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -99,7 +139,9 @@ impl Session {
 
     fn substitute(&self, text: &str) -> String {
         let scratch = self.scratch.path().display().to_string();
-        text.replace("{scratch}", &scratch).replace("{port}", &self.port).replace("{digest}", &self.digest)
+        text.replace("{scratch}", &scratch)
+            .replace("{port}", &self.port)
+            .replace("{digest}", &self.digest)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
@@ -140,7 +182,11 @@ impl Session {
                 self.write(file, text.replacen(old, new, 1).as_bytes())?;
                 Ok(String::new())
             }
-            ["show", file] => std::fs::read_to_string(self.path(file)).map_err(io),
+            ["show", file] => {
+                let text = std::fs::read_to_string(self.path(file)).map_err(io)?;
+                // A line that begins with `#` would be a comment of the session.
+                Ok(text.lines().map(|line| format!("  {line}\n").replace("  \n", "\n")).collect())
+            }
             ["list", folder] => {
                 let entries = std::fs::read_dir(self.path(folder)).map_err(io)?;
                 let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -199,7 +245,8 @@ impl Session {
     /// The text with names in place of what differs from run to run, or with the version of a library.
     fn conceal(&mut self, text: &str) -> String {
         let scratch = self.scratch.path().display().to_string();
-        let mut text = text.replace(&scratch, "{scratch}");
+        let text = text.replace(&scratch, "{scratch}");
+        let mut text = crate::command_line::without_times(&text);
         if !self.port.is_empty() {
             text = text.replace(&format!(":{}", self.port), ":{port}");
         }
@@ -211,7 +258,8 @@ impl Session {
         for word in words {
             if !self.names.iter().any(|(known, _)| *known == word) {
                 let kind = if word.len() == 40 { "commit" } else { "sha256" };
-                let count = self.names.iter().filter(|(known, _)| known.len() == word.len()).count();
+                let count =
+                    self.names.iter().filter(|(known, _)| known.len() == word.len()).count();
                 self.names.push((word, format!("{{{kind} {}}}", count + 1)));
             }
         }

@@ -198,7 +198,8 @@ pub fn open(folder: &Path, arguments: &PackageArguments, update: Update) -> Resu
 pub fn folder_of_package() -> Result<PathBuf, Exit> {
     folder_above(Path::new(".")).ok_or_else(|| {
         let problem = Problem::missing(format!("there is no {FILE} here, nor in a folder above"));
-        let hint = "`squall new NAME` makes a package; `squall run FILE` runs a program without one";
+        let hint =
+            "`squall new NAME` makes a package; `squall run FILE` runs a program without one";
         refuse(problem.hint(hint))
     })
 }

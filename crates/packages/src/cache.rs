@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::digest;
 use crate::problem::{Problem, Result};
-use crate::source::{Origin, is_remote};
+use crate::source::{Origin, is_remote, normal};
 use crate::unpacking::{LIMITS, package_in, unpack_gzip};
 use crate::{download, git};
 
@@ -120,7 +120,7 @@ pub fn archive_bytes(address: &str, folder: &Path) -> Result<Vec<u8>> {
     if is_remote(address) {
         return download::fetch(address, LIMITS.packed);
     }
-    let path = folder.join(address.strip_prefix("file://").unwrap_or(address));
+    let path = normal(&folder.join(address.strip_prefix("file://").unwrap_or(address)));
     let length = std::fs::metadata(&path).map_err(|error| Problem::unread(&path, &error))?.len();
     if length > LIMITS.packed {
         let text = format!("{} has more than {} bytes", path.display(), LIMITS.packed);

@@ -123,8 +123,9 @@ fn run(mut command: Command, what: &str) -> Result<Output> {
         return Ok(output);
     }
     let reason = String::from_utf8_lossy(&output.stderr);
-    let reason: Vec<&str> = reason.lines().filter(|line| !line.trim().is_empty()).collect();
-    let reason = reason.last().copied().unwrap_or("it says nothing");
+    let mut lines = reason.lines().filter(|line| !line.trim().is_empty());
+    let is_reason = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
+    let reason = lines.clone().find(is_reason).or(lines.next_back()).unwrap_or("it says nothing");
     Err(Problem::failed(format!("{what} failed: {reason}")))
 }
 

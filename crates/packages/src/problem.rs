@@ -52,7 +52,10 @@ impl Problem {
 
     /// A file or folder that cannot be written.
     pub fn unwritten(path: &Path, error: &std::io::Error) -> Problem {
-        let text = format!("{} cannot be written: {error}", path.display());
+        // The library for temporary files adds the path of one, which is no help.
+        let reason = error.to_string();
+        let reason = reason.split(" at path ").next().unwrap_or_default();
+        let text = format!("{} cannot be written: {reason}", path.display());
         Problem { kind: Kind::Unwritable, text }
     }
 

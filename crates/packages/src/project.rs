@@ -283,6 +283,9 @@ impl Opener<'_> {
     ) -> Result<usize> {
         let base = self.found[dependent].origin.clone();
         let (origin, reference) = self.locate(&base, dependency, source)?;
+        if origin == self.found[0].origin {
+            return Err(Problem::invalid("the application cannot be a dependency"));
+        }
         if let Some(known) = self.found.iter().position(|found| found.origin == origin) {
             return self.check_name(known, dependency);
         }

@@ -160,8 +160,7 @@ pub fn dependencies() -> Vec<Finding> {
             let is_shared = name == "squall-packages" && SHARED.contains(&other);
             let makes_archives = is_for_tests && ["flate2", "tar"].contains(&other);
             let is_free = is_shared || makes_archives || name == "xtask";
-            if let Some((library, home)) = home.filter(|(_, home)| *home != name && !is_free)
-            {
+            if let Some((library, home)) = home.filter(|(_, home)| *home != name && !is_free) {
                 findings
                     .push(format!("{name} must not depend on {library}, which belongs to {home}"));
             }

@@ -9,7 +9,7 @@ use squall::compiler::FileKind;
 use squall_packages::authority::Authority;
 use squall_packages::bundle::{self, Bundle, EXTENSION};
 use squall_packages::problem::Problem;
-use squall_packages::project::{Project, Update};
+use squall_packages::project::{Project, Update, shown};
 
 use super::run::{check_program, compile, compile_input, show_warnings};
 use crate::arguments::{Arguments, Build, Command};
@@ -29,10 +29,14 @@ pub fn build(arguments: &Build) -> Result<Exit, Exit> {
     let path = arguments.output.clone().unwrap_or_else(|| default_output(&project, arguments));
     let machine = if arguments.standalone { Some(machine()?) } else { None };
     bundle::write(&path, machine.as_deref(), &bytes).map_err(refuse)?;
-    let modules = bundle.modules.len();
-    let modules = if modules == 1 { "1 module".to_owned() } else { format!("{modules} modules") };
-    print(&format!("{}: {modules} of {} packages\n", path.display(), project.packages.len()));
+    let modules = counted(bundle.modules.len(), "module");
+    let packages = counted(project.packages.len(), "package");
+    print(&format!("{}: {modules} of {packages}\n", path.display()));
     Ok(Exit::Success)
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Complains about flags that are no options of `squall run`.
@@ -66,7 +70,7 @@ fn check_modules(folder: &Path, project: &Project, arguments: &Build) -> Result<
     let mut result = Ok(());
     for package in &project.packages {
         for name in bundle::modules_of(package).map_err(refuse)? {
-            let path = package.folder.join(&name);
+            let path = shown(&package.folder, Path::new(&name));
             // The file of a text that another one includes need not be a module.
             if FileKind::of_path(&name) == Some(FileKind::Assembly) {
                 continue;

@@ -202,9 +202,8 @@ pub fn update(arguments: &arguments::Update) -> Result<Exit, Exit> {
         let text = format!("no dependency is called `{}`", name.escape_debug());
         return Err(refuse(Problem::failed(text).hint("`squall tree` shows all")));
     }
-    match show_changes(&project) {
-        0 => print("nothing has changed\n"),
-        _ => {}
+    if show_changes(&project) == 0 {
+        print("nothing has changed\n");
     }
     Ok(Exit::Success)
 }
