@@ -187,7 +187,7 @@ pub fn folders_of(path: Option<&str>, arguments: &PackageArguments) -> Result<Ve
 pub fn open(folder: &Path, arguments: &PackageArguments, update: Update) -> Result<Project, Exit> {
     let mode = Mode { locked: arguments.locked, offline: arguments.offline, update };
     let open = || {
-        let project = Project::open(folder, &Cache::of_user()?, &mode)?;
+        let project = Project::open(folder, &Cache::of_user(), &mode)?;
         project.save()?;
         Ok(project)
     };

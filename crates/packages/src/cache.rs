@@ -32,24 +32,29 @@ pub const VENDOR: &str = "vendor";
 /// A folder of fetched packages.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    folder: PathBuf,
+    /// The folder. A user without one can have packages in folders.
+    folder: Option<PathBuf>,
 }
 
 impl Cache {
     /// The cache in a folder, which need not exist.
     pub fn at(folder: PathBuf) -> Cache {
-        Cache { folder }
+        Cache { folder: Some(folder) }
     }
 
     /// The user's cache.
-    pub fn of_user() -> Result<Cache> {
+    pub fn of_user() -> Cache {
         let variable = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
         let folder = variable(VARIABLE)
             .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("squall/packages")))
             .or_else(|| Some(variable("HOME")?.join(".cache/squall/packages")));
-        folder.map(Cache::at).ok_or_else(|| {
+        Cache { folder }
+    }
+
+    fn folder(&self) -> Result<&Path> {
+        self.folder.as_deref().ok_or_else(|| {
             let problem = Problem::missing("there is no folder for the cache of packages");
             problem.hint(format!("set {VARIABLE} to the path of one"))
         })
@@ -57,7 +62,7 @@ impl Cache {
 
     /// The folder of a package that was fetched before. A package in a folder of its own is never fetched.
     pub fn find(&self, origin: &Origin) -> Option<PathBuf> {
-        let folder = self.folder.join(slot(origin)?);
+        let folder = self.folder.as_ref()?.join(slot(origin)?);
         folder.is_dir().then_some(folder)
     }
 
@@ -79,7 +84,7 @@ impl Cache {
 
     fn store(&self, origin: &Origin, fill: impl Fn(&Path) -> Result<()>) -> Result<PathBuf> {
         let slot = slot(origin).expect("only fetched packages are stored");
-        let folder = self.folder.join(slot);
+        let folder = self.folder()?.join(slot);
         let scratch = self.scratch()?;
         let filled = scratch.path().join("package");
         std::fs::create_dir(&filled).map_err(|error| Problem::unwritten(&filled, &error))?;
@@ -95,12 +100,13 @@ impl Cache {
 
     /// A new folder on the disk of the cache.
     fn scratch(&self) -> Result<TempDir> {
+        let folder = self.folder()?;
         let make = || {
-            std::fs::create_dir_all(&self.folder)?;
-            tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder)
+            std::fs::create_dir_all(folder)?;
+            tempfile::Builder::new().prefix(".new-").tempdir_in(folder)
         };
         make().map_err(|error| {
-            let problem = Problem::unwritten(&self.folder, &error);
+            let problem = Problem::unwritten(folder, &error);
             problem.hint(format!("{VARIABLE} names the folder of the cache"))
         })
     }

@@ -113,7 +113,7 @@ fn fetched_digest(given: &str, address: &str) -> Result<String, Problem> {
     let bytes = archive_bytes(given, Path::new("."))?;
     let sha256 = digest::of_bytes(&bytes);
     let origin = Origin::Archive { address: address.to_owned(), sha256: sha256.clone() };
-    let stored = Cache::of_user()?.store_archive(&origin, &bytes);
+    let stored = Cache::of_user().store_archive(&origin, &bytes);
     stored.map_err(|problem| problem.of(given)).map(|_| sha256)
 }
 
