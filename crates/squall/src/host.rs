@@ -50,11 +50,15 @@ impl Embedding {
 
     /// Whether the module at a path may import or include a file: as for loading, the file must be part of the program,
     /// or the program must have the permission to read it. Without a program, the embedder has loaded the module, and
-    /// the files next to it are part of it. A module of a package may only import and include what is in the package's
-    /// folder.
+    /// the files next to it are part of it. A module of a package that the program depends on may only import and include what
+    /// is in the package's folder.
     fn may_read(&self, path: &Path, module: &str) -> bool {
-        if let Some(package) = self.packages.owner(Path::new(module)) {
-            return package.holds(path);
+        let application = self.packages.parts.first();
+        let owner = self.packages.owner(Path::new(module));
+        match owner {
+            Some(package) if owner != application => return package.holds(path),
+            Some(application) if application.holds(path) => return true,
+            _ => {}
         }
         let program = self.program.as_deref().unwrap_or(Path::new(module));
         self.permissions.allows_module(Some(program), path)
