@@ -1,8 +1,9 @@
 //! Packages: the primitives by which a part of the program finds the others, and what it may do
 //! ([`crate::model::packages`]). `lib/Packages.ns` calls them.
 //!
-//! A [right](rights) stands for a part; nil stands for the application. A right to a part is made for those that the part's
-//! dependent names only, so a part cannot pass for another one, whatever objects it makes.
+//! A [right](rights) stands for a part, and nothing else does. A right to a part is made for those that the part's dependent
+//! names only, and one to the application for the platform's own module of packages. So a part cannot pass for another one,
+//! whatever objects it makes of the library's classes.
 
 use std::path::Path;
 
@@ -20,6 +21,9 @@ use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("applicationPackage", |thread, _| {
+        answer(rights::make(thread, Kind::Package, 0))
+    }),
     Primitive::ordinary("package:named:", |thread, window| answer(dependency(thread, window))),
     Primitive::ordinary("packageNames:", |thread, window| answer(names(thread, window))),
     Primitive::ordinary("packageTitle:", |thread, window| {
@@ -43,13 +47,9 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 /// The number of the part that the first argument stands for.
 fn number(thread: &Thread, window: Window) -> Result<usize, Failure> {
-    match window.get(0) {
-        Word::NIL => Ok(0),
-        right => {
-            let number = rights::number(thread, right, Kind::Package)?;
-            usize::try_from(number).map_err(|_| Failure::argument(right))
-        }
-    }
+    let right = window.get(0);
+    let number = rights::number(thread, right, Kind::Package)?;
+    usize::try_from(number).map_err(|_| Failure::argument(right))
 }
 
 /// The part that the first argument stands for; none, if the program has no packages.
@@ -93,12 +93,10 @@ fn key(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     symbol_object(thread, symbol)
 }
 
-/// Why the part may not use the module of the platform with the name in the second argument; nil if it may. The
-/// application may use all.
+/// Why the part may not use the module of the platform with the name in the second argument; nil if it may.
 fn refusal(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let capability = text_argument(window.get(1))?;
-    let part = part(thread, window)?.filter(|_| window.get(0) != Word::NIL);
-    match part.and_then(|part| part.refusal(&capability)) {
+    match part(thread, window)?.and_then(|part| part.refusal(&capability)) {
         Some(reason) => make_string(thread, &reason),
         None => Ok(Word::NIL),
     }
