@@ -12,7 +12,7 @@
 //! modules, flags and version of Squall give the same bytes: files are in the order of their names, and without times or
 //! owners.
 //!
-//! A bundle is checked as a whole when it is opened; an archive in it obeys the rules of all archives ([`Bundle::parse`]).
+//! A bundle is checked as a whole when it is opened: its digest first, then each name in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Projects: an application with all that it depends on. The commands open one.
 //!
 //! [`Project::open`] goes from the application's manifest to all sources that manifests name, reads the package of each,
-//! and has [`resolution`](crate::resolution) choose. The lock decides where manifests leave something open: the commit of
+//! and has [`resolution`] choose. The lock decides where manifests leave something open: the commit of
 //! a branch, the content of an archive without a digest, a version among several that suit. So the answer depends only on
 //! the manifests and the lock, and needs no network if the cache has the packages.
 //!
