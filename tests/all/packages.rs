@@ -120,8 +120,11 @@ impl Session {
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
         let folder = scratch.path().to_owned();
         let cache = folder.join("cache").display().to_string();
-        let environment =
-            [("SQUALL_CACHE".to_owned(), cache), ("NO_COLOR".to_owned(), "1".to_owned())];
+        let environment = [
+            ("SQUALL_CACHE".to_owned(), cache),
+            ("NO_COLOR".to_owned(), "1".to_owned()),
+            ("NO_PROXY".to_owned(), "127.0.0.1".to_owned()),
+        ];
         let environment = environment.into();
         Ok(Session {
             scratch,
