@@ -65,7 +65,7 @@ fn commands(text: &str) -> Result<Vec<Recorded>, String> {
 }
 
 /// Splits a command line at blanks outside of quotes.
-fn split(line: &str) -> Option<Vec<String>> {
+pub fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -107,7 +107,7 @@ impl Recorded {
 }
 
 /// The text with `{time}` in place of durations.
-fn without_times(text: &str) -> String {
+pub fn without_times(text: &str) -> String {
     let line = |line: &str| {
         let words = line.split(' ').collect::<Vec<_>>();
         let mut shown = Vec::new();

@@ -29,9 +29,16 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = crate::trials_in("tests/language", "ns", run);
     trials.extend(crate::trials_in("examples", "ns", |path| match is_test_module(path) {
         true => run_tests(path),
+        false if is_library(path) => Ok(()),
         false => run(path),
     }));
     trials
+}
+
+/// Whether a file of the examples belongs to a package without being the program: the programs that use it are its tests.
+fn is_library(path: &Path) -> bool {
+    let has_manifest = path.parent().is_some_and(|folder| folder.join("squall.toml").exists());
+    has_manifest && path.file_name().is_some_and(|name| name != "main.ns")
 }
 
 /// Whether a file of the examples has the tests of another one.

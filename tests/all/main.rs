@@ -21,6 +21,7 @@
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
+//! | `tests/packages/*.txt` | packages, their commands and runs | see [`packages`] |
 //! | `profiles` | a program that is busy in one function | its profiles: see [`profiles`] |
 //! | `reference` | `squall doc` for the modules of `tests/reference` | the pages: see [`reference`] |
 //! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
@@ -54,6 +55,7 @@ mod mistakes;
 mod native_threads;
 mod observer;
 mod output;
+mod packages;
 mod postgres;
 mod process;
 mod profiles;
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
     trials.extend(output::trials());
+    trials.extend(packages::trials());
     trials.extend(postgres::trials());
     trials.extend(profiles::trials());
     trials.extend(reference::trials());

@@ -3,6 +3,8 @@
 //! The options that choose how a machine runs are the same for all commands that run one ([`MachineArguments`]).
 //! Authority comes from the command line only; other options can also be set by environment variables.
 
+mod packages;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -20,6 +22,8 @@ use squall::{
     Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions, SchedulingPolicy,
     Tracing,
 };
+
+pub use packages::{Add, Build, New, PackageArguments, Remove, Tree, Update, Vendor};
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
 #[derive(Parser, Debug)]
@@ -43,6 +47,13 @@ pub enum Command {
     Verify(Verify),
     Format(Format),
     Doc(Doc),
+    New(New),
+    Add(Add),
+    Remove(Remove),
+    Update(Update),
+    Vendor(Vendor),
+    Tree(Tree),
+    Build(Build),
     Lsp(Lsp),
     Debug(Debug),
     Dump(Dump),
@@ -53,11 +64,17 @@ pub enum Command {
 ///
 /// The program is a class with the factory `usingPlatform:` and a method `main:`, which gets the
 /// file's name and the arguments behind it. An Integer that `main:` answers is the exit code.
+///
+/// A folder with a `squall.toml` stands for its main module, and so does no file at all in such a folder. The extension
+/// .sqar is that of bundles, which `squall build` makes.
 #[derive(Args, Debug)]
-#[command(override_usage = "squall run [OPTIONS] FILE [ARGUMENTS]…")]
+#[command(override_usage = "squall run [OPTIONS] [FILE [ARGUMENTS]…]")]
 pub struct Run {
     #[command(flatten)]
     pub machine: MachineArguments,
+
+    #[command(flatten)]
+    pub packages: PackageArguments,
 
     /// Show the compiler's stages for the file instead of running it
     #[arg(long, value_name = "STAGE", value_delimiter = ',')]
@@ -80,7 +97,7 @@ pub struct Run {
     pub send: Option<String>,
 
     /// The program, then its own arguments
-    #[arg(required = true, trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
+    #[arg(trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
     pub program: Vec<String>,
 }
 
@@ -93,6 +110,9 @@ pub struct Run {
 pub struct Profile {
     #[command(flatten)]
     pub machine: MachineArguments,
+
+    #[command(flatten)]
+    pub packages: PackageArguments,
 
     /// Write the profile in the form that the extension names, instead of tables: .json for profiler.firefox.com, .svg
     /// for a flame graph, .pb for pprof, .txt for collapsed stacks; may be repeated
@@ -177,6 +197,9 @@ pub struct Check {
 pub struct Test {
     #[command(flatten)]
     pub machine: MachineArguments,
+
+    #[command(flatten)]
+    pub packages: PackageArguments,
 
     /// Show results as JSON, one object per line
     #[arg(long)]

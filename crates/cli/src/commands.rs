@@ -1,5 +1,6 @@
 //! The subcommands, a module for each. `main` calls [`execute`].
 
+mod build;
 mod bytecode;
 mod check;
 mod debug;
@@ -8,6 +9,7 @@ mod eval;
 mod format;
 mod lsp;
 mod native;
+mod package;
 mod profile;
 mod repl;
 mod run;
@@ -40,6 +42,13 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Verify(arguments) => bytecode::verify(&arguments),
         Command::Format(arguments) => format::format(&arguments),
         Command::Doc(arguments) => doc::doc(&arguments),
+        Command::New(arguments) => package::new(&arguments),
+        Command::Add(arguments) => package::add(&arguments),
+        Command::Remove(arguments) => package::remove(&arguments),
+        Command::Update(arguments) => package::update(&arguments),
+        Command::Vendor(arguments) => package::vendor(&arguments),
+        Command::Tree(arguments) => package::tree(&arguments),
+        Command::Build(arguments) => build::build(&arguments),
         Command::Lsp(_) => lsp::lsp(),
         Command::Debug(arguments) => debug::debug(&arguments),
         Command::Dump(arguments) => dump(&arguments),

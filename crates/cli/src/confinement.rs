@@ -7,6 +7,7 @@
 //! | from | readable | writable |
 //! |---|---|---|
 //! | the files that the command line names, and their folders | yes | |
+//! | the packages of the program, which are found before | yes | |
 //! | `--module-path` | yes | |
 //! | `--allow-read`, `--allow-files` | yes | |
 //! | `--allow-write`, `--allow-files` | | yes |
@@ -21,13 +22,17 @@ use crate::arguments::{Command, MachineArguments};
 use crate::console::complain;
 use crate::exit::Exit;
 use crate::files::STANDARD_INPUT;
+use crate::packages;
 
 /// Confines the process if its command wants that; complains if the system cannot.
 pub fn begin(command: &Command) -> Result<(), Exit> {
     let Some((machine, files)) = confined(command) else { return Ok(()) };
+    let packages = package_folders(command)?;
     // This looks at files of the system, for the number of cores.
     _ = Options::default();
-    confinement(machine, files).begin().map_err(|problem| {
+    let mut confinement = confinement(machine, files);
+    confinement.readable.extend(packages);
+    confinement.begin().map_err(|problem| {
         complain(&problem.to_string());
         match problem {
             Problem::Missing(..) => Exit::NoInput,
@@ -50,6 +55,17 @@ fn confined(command: &Command) -> Option<(&MachineArguments, &[String])> {
         _ => return None,
     };
     machine.confine.then_some((machine, files))
+}
+
+/// The folders of the packages of the program. What must be fetched is fetched now: the confined process may not do that.
+fn package_folders(command: &Command) -> Result<Vec<PathBuf>, Exit> {
+    let (words, arguments) = match command {
+        Command::Run(run) => (&run.program, &run.packages),
+        Command::Profile(profile) => (&profile.program, &profile.packages),
+        Command::Test(test) => (&test.files, &test.packages),
+        _ => return Ok(Vec::new()),
+    };
+    packages::folders_of(words.first().map(String::as_str), arguments)
 }
 
 fn confinement(machine: &MachineArguments, files: &[String]) -> Confinement {

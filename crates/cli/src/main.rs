@@ -7,6 +7,7 @@
 //! | `console` | standard output and error: buffering, colours, broken pipes |
 //! | `exit` | the exit codes |
 //! | `files` | reads files, and explains why a file cannot be read |
+//! | `packages` | the packages of the program that runs, or the bundle with it |
 //! | `observer` | makes running programs describe themselves |
 //! | `commands` | one module per subcommand |
 //!
@@ -20,6 +21,7 @@ mod console;
 mod exit;
 mod files;
 mod observer;
+mod packages;
 
 use clap::Parser;
 
@@ -28,7 +30,11 @@ use exit::Exit;
 
 fn main() {
     report_bugs();
-    let arguments = Arguments::parse();
+    let arguments = match packages::bundle_of_process() {
+        Ok(None) => Arguments::parse(),
+        Ok(Some(line)) => Arguments::parse_from(line),
+        Err(exit) => std::process::exit(exit.code()),
+    };
     // There is no other thread yet.
     if let Err(exit) = confinement::begin(&arguments.command) {
         std::process::exit(exit.code());

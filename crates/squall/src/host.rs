@@ -11,6 +11,7 @@ use squall_bytecode::module::Module;
 use squall_bytecode::verifier::Place;
 use squall_newspeak::diagnostics::render::Colour;
 use squall_runtime::model::host::{CompileError, Host};
+use squall_runtime::model::packages::Packages;
 use squall_runtime::model::permissions::Permissions;
 use squall_runtime::model::text::ModuleText;
 use squall_runtime::state::vm::Vm;
@@ -29,6 +30,8 @@ pub(crate) struct Embedding {
     pub permissions: Permissions,
     /// The program's file.
     pub program: Option<PathBuf>,
+    /// The packages of the program.
+    pub packages: Packages,
     /// Modules that the embedder compiled before the program asks for them, by path.
     pub prepared: Mutex<HashMap<String, Module>>,
 }
@@ -47,8 +50,16 @@ impl Embedding {
 
     /// Whether the module at a path may import or include a file: as for loading, the file must be part of the program,
     /// or the program must have the permission to read it. Without a program, the embedder has loaded the module, and
-    /// the files next to it are part of it.
+    /// the files next to it are part of it. A module of a package that the program depends on may only import and include what
+    /// is in the package's folder.
     fn may_read(&self, path: &Path, module: &str) -> bool {
+        let application = self.packages.parts.first();
+        let owner = self.packages.owner(Path::new(module));
+        match owner {
+            Some(package) if owner != application => return package.holds(path),
+            Some(application) if application.holds(path) => return true,
+            _ => {}
+        }
         let program = self.program.as_deref().unwrap_or(Path::new(module));
         self.permissions.allows_module(Some(program), path)
     }

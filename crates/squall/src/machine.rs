@@ -128,6 +128,7 @@ impl Machine {
             module_path: options.module_path.clone(),
             permissions: options.permissions.clone(),
             program: options.arguments.first().map(PathBuf::from),
+            packages: options.packages.clone(),
             prepared: Default::default(),
         }));
         let budgets = options.budgets;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use squall_heap::{HeapOptions, Stress};
 pub use squall_jit::observers::Observers;
+pub use squall_runtime::model::packages::{Packages, Part};
 use squall_runtime::model::permissions::Permissions;
 use squall_runtime::state::sandbox::Budgets;
 use squall_runtime::state::tracing::Tracing;
@@ -48,6 +49,8 @@ pub struct Options {
     pub jit_views: bool,
     /// The C libraries that are part of the process, for programs that may call C.
     pub linked_libraries: Vec<LinkedLibrary>,
+    /// The packages of the program.
+    pub packages: Packages,
 }
 
 /// The tiers that run code.
@@ -85,6 +88,7 @@ impl Default for Options {
             jit_observers: Observers::default(),
             jit_views: false,
             linked_libraries: Vec::new(),
+            packages: Packages::default(),
         }
     }
 }
@@ -111,6 +115,7 @@ impl Options {
             arguments: self.arguments,
             tracing: self.tracing,
             linked_libraries: self.linked_libraries,
+            packages: self.packages,
         }
     }
 }

@@ -7,28 +7,27 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 
-use squall::compiler::FileKind;
 use squall::{Jit, Part, Surroundings};
 
-use super::run::{check_program, compile};
+use super::run::{check_program, compile, options};
 use super::start_in;
-use crate::arguments::{Disasm, NativePart};
-use crate::console::{Console, complain, print};
+use crate::arguments::{Disasm, NativePart, PackageArguments};
+use crate::console::{complain, print};
 use crate::exit::Exit;
-use crate::files;
+use crate::packages::{Program, ProgramSurroundings};
 
 pub fn disassemble(arguments: &Disasm) -> Result<Exit, Exit> {
-    let mut options = arguments.machine.options(arguments.program.clone());
+    let program = Program::find(&arguments.program, &PackageArguments::default())?;
+    let mut options = options(&arguments.machine, &program);
     options.jit_views = true;
     if options.jit == Jit::Off {
         complain("with `--jit=off`, there is no machine code to show");
         return Err(Exit::Usage);
     }
-    let input = files::read(&arguments.program[0], &FileKind::ALL)?;
-    let module = compile(&input, options.verify_all)?;
-    check_program(&input.path, module.module())?;
-    let mut machine = start_in(options, OnErrors(Console::new()))?;
-    machine.prepare(&input.path, module);
+    let module = compile(&program, options.verify_all)?;
+    check_program(&program.input.path, module.module())?;
+    let mut machine = start_in(options, OnErrors(program.surroundings()))?;
+    machine.prepare(&program.arguments[0], module);
     let code = machine.run_program();
     let sources = Sources::default();
     let line = |path: &str, number| sources.line(path, number);
@@ -90,7 +89,7 @@ impl Sources {
 }
 
 /// A console on which the program's output is among its errors.
-struct OnErrors(Console);
+struct OnErrors(ProgramSurroundings);
 
 impl Surroundings for OnErrors {
     fn write_output(&self, text: &str) {

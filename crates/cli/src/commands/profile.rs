@@ -5,28 +5,29 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use squall::compiler::FileKind;
 use squall::events::profile::{self, collapsed, firefox, flame, pprof, summary};
 
-use super::run::{check_program, compile, show_warnings};
-use super::start;
+use super::run::{check_program, compile, options, show_warnings};
+use super::start_in;
 use crate::arguments::Profile;
 use crate::console::{complain, print_error};
 use crate::exit::Exit;
 use crate::files;
 use crate::observer;
+use crate::packages::Program;
 
 pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
-    let options = arguments.machine.options(arguments.program.clone());
-    let input = files::read(&arguments.program[0], &FileKind::ALL)?;
-    let module = compile(&input, options.verify_all)?;
+    let program = Program::find(&arguments.program, &arguments.packages)?;
+    let options = options(&arguments.machine, &program);
+    let input = &program.input;
+    let module = compile(&program, options.verify_all)?;
     check_program(&input.path, module.module())?;
-    show_warnings(&input);
+    show_warnings(input);
     let outputs: Vec<Output> =
         arguments.output.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
-    let mut machine = start(options)?;
+    let mut machine = start_in(options, program.surroundings())?;
     observer::describe_on_quit(machine.observer());
-    machine.prepare(&input.path, module);
+    machine.prepare(&program.arguments[0], module);
     let begun = SystemTime::now();
     let profiling = machine.profile(Duration::from_secs(1) / arguments.rate);
     let code = machine.run_program();

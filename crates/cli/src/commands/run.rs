@@ -4,37 +4,39 @@ use squall::compiler::{
     CompileProblem, FileKind, RunnableModule, module_with_includes, warnings_before_run,
 };
 use squall::testing;
-use squall::{Machine, Reply};
+use squall::{Machine, Options, Reply};
 use squall_bytecode::module::Module;
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use super::check::show_stages;
-use super::{debug, internal, start, trace};
-use crate::arguments::{Report, Run};
+use super::{debug, internal, start_in, trace};
+use crate::arguments::{MachineArguments, Report, Run};
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
-use crate::files::{self, Input};
+use crate::files::Input;
 use crate::observer;
+use crate::packages::Program;
 
 /// The selector of a program's factory.
 const FACTORY: &str = "usingPlatform:";
 
 pub fn run(arguments: &Run) -> Result<Exit, Exit> {
-    let options = arguments.machine.options(arguments.program.clone());
-    let input = files::read(&arguments.program[0], &FileKind::ALL)?;
+    let program = Program::find(&arguments.program, &arguments.packages)?;
+    let options = options(&arguments.machine, &program);
+    let input = &program.input;
     if !arguments.dump.is_empty() {
-        return show_stages(&input, &arguments.dump);
+        return show_stages(input, &arguments.dump);
     }
-    let module = compile(&input, options.verify_all)?;
+    let module = compile(&program, options.verify_all)?;
     if let Some(selector) = &arguments.send {
-        return send(start(options)?, module, selector);
+        return send(start_in(options, program.surroundings())?, module, selector);
     }
     check_program(&input.path, module.module())?;
-    show_warnings(&input);
+    show_warnings(input);
     let trace = trace::open(arguments.machine.trace_file())?;
-    let mut machine = start(options)?;
+    let mut machine = start_in(options, program.surroundings())?;
     observer::describe_on_quit(machine.observer());
-    machine.prepare(&input.path, module);
+    machine.prepare(&program.arguments[0], module);
     let recording = trace.map(|trace| trace.begin(&mut machine, &input.path));
     let debugged = debug::begin(arguments, &mut machine)?;
     let code = machine.run_program();
@@ -53,10 +55,26 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     Ok(Exit::Program(code))
 }
 
-/// Compiles a file, or shows its mistakes.
-pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> {
+/// The machine's options for a program.
+pub fn options(machine: &MachineArguments, program: &Program) -> Options {
+    let mut options = machine.options(program.arguments.clone());
+    options.packages = program.packages.clone();
+    options
+}
+
+/// Compiles a program's main module, or shows its mistakes.
+pub fn compile(program: &Program, verify_all: bool) -> Result<RunnableModule, Exit> {
+    compile_input(&program.input, verify_all, &|included| program.read_included(included))
+}
+
+/// Compiles a file, or shows its mistakes; `read` reads the files that a text form includes.
+pub fn compile_input(
+    input: &Input,
+    verify_all: bool,
+    read: squall_bytecode::assembler::Read,
+) -> Result<RunnableModule, Exit> {
     let Input { path, kind, bytes } = input;
-    module_with_includes(path, *kind, bytes, verify_all, &files::read_included).map_err(|problem| {
+    module_with_includes(path, *kind, bytes, verify_all, read).map_err(|problem| {
         print_error(&problem.render(colour()));
         Exit::Invalid
     })

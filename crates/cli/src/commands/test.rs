@@ -28,12 +28,17 @@ use crate::arguments;
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
 use crate::files::{self, Input};
+use crate::packages;
 
 pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
     if let Some(count) = arguments.schedules {
         return test_schedules(arguments, count);
     }
-    let options = arguments.machine.options(arguments.files.clone());
+    let mut options = arguments.machine.options(arguments.files.clone());
+    // All files run in one machine, so they have the packages of the first.
+    if let Some(project) = packages::project_of(&arguments.files[0], &arguments.packages)? {
+        options.packages = packages::packages_of(&project)?;
+    }
     let modules = arguments.files.iter().map(|path| load(path, arguments.json, options.verify_all));
     // Each file is checked, even after a file with mistakes.
     let modules: Vec<Result<RunnableModule, Exit>> = modules.collect();

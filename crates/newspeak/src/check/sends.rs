@@ -26,7 +26,11 @@ const DOORS: &[&str] = &[
     "bytecode",
     "host",
     "ffi",
+    PACKAGES,
 ];
+
+/// The message by which a program gets the packages that it depends on.
+const PACKAGES: &str = "packages";
 
 impl Checker<'_> {
     /// A message to the value of an expression. Answers false if the next statement begins with the message.
@@ -174,6 +178,10 @@ impl Checker<'_> {
             if !self.is_open && self.reported.insert(format!("_ {selector}")) {
                 self.only_hidden(selector, message);
             }
+            return;
+        }
+        // Packages understand what no text here says, and a name that resembles another one is usual.
+        if self.ast.nodes.names.find(PACKAGES).is_some() {
             return;
         }
         let hint = match self.is_open {

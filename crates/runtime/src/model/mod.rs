@@ -9,7 +9,7 @@
 //! | loaded code | [`module`], [`modules`], [`text`], [`function`], [`native_code`], [`linking`], [`links`], [`specialise`], [`types`] |
 //! | classes and messages | [`known`], [`behavior`], [`behaviors`], [`lookup`], [`symbols`], [`hashing`] |
 //! | primitives as their callers see them | [`primitive`], [`outcome`] |
-//! | the world outside | [`host`], [`permissions`] |
+//! | the world outside | [`host`], [`packages`], [`permissions`] |
 
 pub mod behavior;
 pub mod behaviors;
@@ -24,6 +24,7 @@ pub mod module;
 pub mod modules;
 pub mod native_code;
 pub mod outcome;
+pub mod packages;
 pub mod permissions;
 pub mod primitive;
 pub mod specialise;

@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | file, resource | that of the table of open ones | – | the vat that opened it |
 //! | resource under way, parameters of encryption | the same | – | no vat |
-//! | definition, module | its number | – | no vat |
+//! | definition, module, package | its number | – | no vat |
 //! | settling | – | the promise | no vat |
 //! | reading, writing | – | the channel | no vat |
 //! | address | the port | the host's name and an address | no vat |
@@ -60,6 +60,8 @@ pub enum Kind {
     Address,
     /// Going on with the long work of a primitive.
     Work,
+    /// A package with its authority.
+    Package,
 }
 
 impl Kind {

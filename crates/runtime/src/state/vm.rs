@@ -23,6 +23,7 @@ use crate::model::host::Host;
 use crate::model::known::{KnownClass, immediate_layout};
 use crate::model::lookup::LookupTable;
 use crate::model::modules::ModuleTable;
+use crate::model::packages::Packages;
 use crate::model::permissions::Permissions;
 use crate::model::primitive::FindPrimitive;
 use crate::model::symbols::Symbol;
@@ -65,6 +66,8 @@ pub struct VmOptions {
     pub tracing: Tracing,
     /// The C libraries that are part of the process, beside those that the platform knows.
     pub linked_libraries: Vec<LinkedLibrary>,
+    /// The packages of the program.
+    pub packages: Packages,
 }
 
 /// A C library that is part of the process: its name, and its functions.
@@ -265,11 +268,12 @@ impl Vm {
     }
 
     /// Whether the program may load the module in this file: it is part of the program, was loaded before, was
-    /// compiled by the embedder, or the program may read the file.
+    /// compiled by the embedder, belongs to a package, or the program may read the file.
     pub fn may_load(&self, path: &str) -> bool {
         let program = self.options.arguments.first().map(Path::new);
         self.options.permissions.allows_module(program, Path::new(path))
             || self.modules.has_file(path)
+            || self.options.packages.owner(Path::new(path)).is_some()
     }
 
     /// The behavior of instances with this layout.

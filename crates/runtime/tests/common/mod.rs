@@ -84,6 +84,7 @@ pub fn start(program: Program, every: u32) -> (Box<Thread>, Output) {
         arguments: vec![program.name.to_owned()],
         tracing: Tracing::default(),
         linked_libraries: Vec::new(),
+        packages: Default::default(),
     };
     let host = TestHost { program, output: output.clone() };
     let vm = make_vm(options, Box::new(host), &Interpreter).expect("there is no other heap");

@@ -28,6 +28,7 @@ pub mod native_threads;
 pub mod network;
 pub mod numbers;
 pub mod objects;
+pub mod packages;
 pub mod patterns;
 pub mod problems;
 pub mod processes;
@@ -81,6 +82,7 @@ static TABLES: &[&[Primitive]] = &[
     network::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,
+    packages::PRIMITIVES,
     patterns::PRIMITIVES,
     processes::PRIMITIVES,
     promises::PRIMITIVES,
