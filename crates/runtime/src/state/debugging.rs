@@ -14,7 +14,7 @@
 //! - One strand at a time steps: the tier runs it by single instructions of the interpreter, and asks after each.
 //!   Its identity is in an atomic, which threads compare when they enter a strand.
 //!
-//! Without a debugger, all this costs nothing but the checks for events ([`Thread::notes_events`]).
+//! Without a debugger, all this costs nothing but the checks for events ([`Watch::is_on`](crate::state::thread::Watch::is_on)).
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
