@@ -44,11 +44,16 @@ pub fn evaluate(stopped: &Stopped, frame: usize, text: &str) -> Result<Value, St
 
 /// Whether a condition holds; the error is for the user.
 pub fn holds(stopped: &Stopped, frame: usize, text: &str) -> Result<bool, String> {
-    match evaluate(stopped, frame, text)? {
-        Value::Boolean(holds) => Ok(holds),
-        Value::Object(word) => boolean(word).ok_or_else(|| format!("{text} is no condition")),
-        _ => Err(format!("{text} is no condition")),
-    }
+    truth(&evaluate(stopped, frame, text)?)
+}
+
+fn truth(value: &Value) -> Result<bool, String> {
+    let holds = match value {
+        Value::Boolean(holds) => Some(*holds),
+        Value::Object(word) => boolean(*word),
+        _ => None,
+    };
+    holds.ok_or_else(|| "that is no condition".into())
 }
 
 struct Evaluation<'a> {
@@ -134,9 +139,27 @@ impl Evaluation<'_> {
         };
         match arguments {
             [] => self.unary(receiver, selector),
+            &[argument] if matches!(selector, "and:" | "or:" | "&&" | "||") => {
+                self.connective(&receiver, matches!(selector, "and:" | "&&"), argument)
+            }
             &[argument] => binary(receiver, selector, self.value(argument)?),
             _ => Err(unknown(selector)),
         }
+    }
+
+    /// `left and: [ right ]` or `left or: [ right ]`; the right side, which need be no block, is computed only if it matters.
+    fn connective(&self, left: &Value, is_and: bool, right: ExpressionId) -> Result<Value, String> {
+        if truth(left)? != is_and {
+            return Ok(Value::Boolean(!is_and));
+        }
+        let right = match self.ast[right].kind {
+            ExpressionKind::Block(block) => match &self.ast[self.ast[block].body.statements] {
+                &[statement] => statement,
+                _ => return Err("the block is no single expression".into()),
+            },
+            _ => right,
+        };
+        truth(&self.value(right)?).map(Value::Boolean)
     }
 
     fn unary(&self, receiver: Value, selector: &str) -> Result<Value, String> {
@@ -168,7 +191,7 @@ fn unknown(selector: &str) -> String {
 fn binary(left: Value, selector: &str, right: Value) -> Result<Value, String> {
     let open = |value| if let Value::Object(word) = value { opened(word) } else { value };
     let (left, right) = (open(left), open(right));
-    if let ("=" | "<>", _) = (selector, ()) {
+    if matches!(selector, "=" | "<>") {
         let are_equal = match (&left, &right) {
             (Value::Integer(left), Value::Double(right)) => *left as f64 == *right,
             (Value::Double(left), Value::Integer(right)) => *left == *right as f64,
@@ -186,22 +209,25 @@ fn binary(left: Value, selector: &str, right: Value) -> Result<Value, String> {
             ">" => Ok(Value::Boolean(left > right)),
             _ => Err(unknown(selector)),
         },
-        (Value::Boolean(left), Value::Boolean(right)) => match selector {
-            "and:" | "&" | "&&" => Ok(Value::Boolean(left && right)),
-            "or:" | "|" | "||" => Ok(Value::Boolean(left || right)),
-            _ => Err(unknown(selector)),
-        },
         _ => Err(unknown(selector)),
     }
 }
 
 fn of_integers(left: i64, selector: &str, right: i64) -> Result<Value, String> {
+    if right == 0 && matches!(selector, "/" | "%") {
+        return Err("a division by zero".into());
+    }
     let result = match selector {
         "+" => left.checked_add(right),
         "-" => left.checked_sub(right),
         "*" => left.checked_mul(right),
-        "/" => left.checked_div_euclid(right),
-        "%" => left.checked_rem_euclid(right),
+        "/" => left.checked_div(right),
+        // The result has the sign of the right side.
+        "%" => left.checked_rem(right).map(|rest| match rest != 0 && (rest < 0) != (right < 0) {
+            true => rest + right,
+            false => rest,
+        }),
+        "//" => return Ok(Value::Double(left as f64 / right as f64)),
         "<" => return Ok(Value::Boolean(left < right)),
         ">" => return Ok(Value::Boolean(left > right)),
         "<=" => return Ok(Value::Boolean(left <= right)),
