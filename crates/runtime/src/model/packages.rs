@@ -1,5 +1,5 @@
 //! The packages of a program, as the embedder gives them to the machine: which package gets which others, and what it may do.
-//! The primitives for packages read this table, and so does the check of who may load a module.
+//! The primitives for packages read this table, and so does the check whether a module may be loaded.
 //!
 //! A *part* is a package with one authority. The first one is the application: it has the platform itself, and so all that the
 //! permissions allow. The others have a platform of their own, made by `lib/Packages.ns`, which asks this table.
