@@ -77,13 +77,11 @@ struct Program {
 }
 
 fn launch(arguments: &Json, launcher: &Launcher, output: &Output) -> Result<Program, String> {
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-    let mut command = launcher(arguments, port)?;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        command.spawn().map_err(|error| format!("the program cannot start: {error}"))?;
+    let (listener, mut child) = spawn(|port| {
+        let mut command = launcher(arguments, port)?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    })?;
     let streams = [
         ("stdout", child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)),
         ("stderr", child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)),
@@ -101,6 +99,17 @@ fn launch(arguments: &Json, launcher: &Launcher, output: &Output) -> Result<Prog
             Err(problem)
         }
     }
+}
+
+/// Starts the program whose command this makes for a port, at which it is to connect to the listener.
+pub(crate) fn spawn(
+    command: impl FnOnce(u16) -> Result<Command, String>,
+) -> Result<(TcpListener, Child), String> {
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
+    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    let child = command(port)?.spawn();
+    Ok((listener, child.map_err(|error| format!("the program cannot start: {error}"))?))
 }
 
 /// The connection of the program that was started, unless it ends before.

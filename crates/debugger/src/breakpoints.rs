@@ -2,8 +2,8 @@
 //! it.
 //!
 //! A line means, in each function that has code for it, the first instruction of that code; but no block that begins in the
-//! middle of the line. A line without code means the next one that has some. Modules that are loaded later are searched then: until something was found, a breakpoint is not
-//! *verified*.
+//! middle of the line. A line without code means the next one that has some. Modules that are loaded later are searched then:
+//! until something was found, a breakpoint is not *verified*.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

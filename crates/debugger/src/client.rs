@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -36,9 +36,7 @@ impl Client {
     /// Starts a program by the command that this makes for a port, and connects to its server.
     pub fn launch(command: impl FnOnce(u16) -> Result<Command, String>) -> Result<Client, String> {
         let text = |error: io::Error| error.to_string();
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(text)?;
-        let port = listener.local_addr().map_err(text)?.port();
-        let mut child = command(port)?.spawn().map_err(text)?;
+        let (listener, mut child) = adapter::spawn(command)?;
         let stream = adapter::accept(&listener, &mut child)?;
         let reader = stream.try_clone().map_err(text)?;
         let (sender, messages) = channel();

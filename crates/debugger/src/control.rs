@@ -103,6 +103,14 @@ pub struct Exceptions {
     pub classes: Vec<String>,
 }
 
+impl Exceptions {
+    /// Whether an exception of a class is one of them.
+    fn include(&self, class: &str, is_caught: bool) -> bool {
+        (self.all || self.uncaught && !is_caught)
+            && (self.classes.is_empty() || self.classes.iter().any(|other| other == class))
+    }
+}
+
 /// A step in progress.
 struct Stepping {
     /// The strand that steps.
@@ -144,7 +152,7 @@ pub struct Control {
     events: Sender<Event>,
     commands: Mutex<Receiver<Command>>,
     /// The names of variables, and texts.
-    pub names: Arc<Names>,
+    pub names: Names,
 }
 
 /// What the server needs.
@@ -175,7 +183,7 @@ impl Control {
             is_detached: AtomicBool::new(false),
             events,
             commands: Mutex::new(receiver),
-            names: Arc::new(names),
+            names,
         });
         Ends { control, events: received, commands }
     }
@@ -277,8 +285,7 @@ impl Control {
 
     /// Does what the user asks, until the strand is to go on.
     fn serve(&self, thread: &mut Thread) -> Option<Step> {
-        let names = Arc::clone(&self.names);
-        let mut stopped = Stopped::new(thread, &names);
+        let mut stopped = Stopped::new(thread, &self.names);
         loop {
             let command = stopped.thread.mutator.native(|| self.commands.lock().recv());
             // Without a sender, the user has left.
@@ -321,18 +328,24 @@ impl Control {
     /// Removes what a step has left.
     fn forget_step(&self, thread: &mut Thread) {
         let step = self.step.lock().take();
-        if let Some(step) = step {
+        if let Some(mut step) = step {
             if step.strand == number(thread) {
                 set_steps(thread, false);
             } else {
                 thread.vm.debugging.set_stepping(None);
             }
-            self.remove_awaited(thread, &step);
+            self.remove_awaited(thread, &mut step);
         }
     }
 
-    fn remove_awaited(&self, thread: &mut Thread, step: &Stepping) {
-        if let Some(place) = step.awaits
+    /// The strand goes on with this step by single instructions.
+    fn step_on(&self, thread: &mut Thread, step: Stepping) {
+        *self.step.lock() = Some(step);
+        set_steps(thread, true);
+    }
+
+    fn remove_awaited(&self, thread: &mut Thread, step: &mut Stepping) {
+        if let Some(place) = step.awaits.take()
             && !self.breakpoints.lock().has(place)
         {
             let vm = thread.vm;
@@ -372,8 +385,7 @@ impl Control {
         }
         self.forget_step(thread);
         let step = Stepping { strand, kind: Step::Over, frame, line: 0, awaits: None, reason };
-        *self.step.lock() = Some(step);
-        set_steps(thread, true);
+        self.step_on(thread, step);
     }
 
     /// Handles the breakpoints of the user at the place where the strand stands.
@@ -402,8 +414,7 @@ impl Control {
             return false;
         }
         let Some(condition) = &breakpoint.request.condition else { return true };
-        let names = Arc::clone(&self.names);
-        let stopped = Stopped::new(thread, &names);
+        let stopped = Stopped::new(thread, &self.names);
         evaluation::holds(&stopped, 0, condition).unwrap_or_else(|problem| {
             self.tell(Event::Log(format!("condition {condition}: {problem}")));
             true
@@ -412,33 +423,19 @@ impl Control {
 
     /// The text of a breakpoint that logs, with the values of the expressions in braces.
     fn log_text(&self, thread: &mut Thread, log: &str) -> String {
-        let names = Arc::clone(&self.names);
-        let mut stopped = Stopped::new(thread, &names);
-        let depth = stopped.thread.mutator.root_depth();
+        let stopped = Stopped::new(thread, &self.names);
         let mut text = String::new();
         let mut rest = log;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((expression, following)) = after.split_once('}') else { break };
             text.push_str(before);
-            text.push_str(&shown(&mut stopped, 0, expression).unwrap_or_else(|problem| problem));
+            let value = evaluation::evaluate(&stopped, 0, expression);
+            text.push_str(&value.map_or_else(|problem| problem, |value| value.text(&stopped)));
             rest = following;
         }
         text.push_str(rest);
-        stopped.thread.mutator.truncate_roots(depth);
         text
     }
-}
-
-/// The value of an expression as text.
-pub fn shown(stopped: &mut Stopped, frame: usize, expression: &str) -> Result<String, String> {
-    use evaluation::Value;
-    Ok(match evaluation::evaluate(stopped, frame, expression)? {
-        Value::Object(word) => inspection::text(stopped.thread.vm, word),
-        Value::Boolean(holds) => holds.to_string(),
-        Value::Integer(value) => value.to_string(),
-        Value::Double(value) => value.to_string(),
-        Value::Text(text) => text,
-    })
 }
 
 fn number(thread: &Thread) -> u64 {
@@ -475,13 +472,11 @@ impl Debugger for Asked {
             step.frame == frame && step.awaits.is_some_and(|awaited| key(awaited) == key(place))
         };
         if let Some(mut step) = control.take_step(thread, is_back) {
-            control.remove_awaited(thread, &step);
-            step.awaits = None;
+            control.remove_awaited(thread, &mut step);
             if step.kind == Step::Out {
                 return control.stop(thread, step.reason);
             }
-            *control.step.lock() = Some(step);
-            set_steps(thread, true);
+            control.step_on(thread, step);
         }
         control.stop_at(thread, place);
     }
@@ -547,7 +542,9 @@ impl Debugger for Asked {
             let strand = thread.running_strand().map(recording::number_of);
             let worker = thread.worker_index();
             control.happened.lock().push(Happened { kind, strand, worker });
-            thread.must_look.set(strand.is_some());
+            if strand.is_some() {
+                thread.must_look.set(true);
+            }
             thread.look_soon();
         }
     }
@@ -555,10 +552,7 @@ impl Debugger for Asked {
     fn exception_signalled(&self, thread: &mut Thread, exception: Word, is_caught: bool) {
         let control = &self.0;
         let class = inspection::class_name(thread.vm, exception);
-        let exceptions = control.exceptions.lock().clone();
-        let is_wanted = (exceptions.all || exceptions.uncaught && !is_caught)
-            && (exceptions.classes.is_empty() || exceptions.classes.contains(&class));
-        if is_wanted {
+        if control.exceptions.lock().include(&class, is_caught) {
             let text = stack_traces::describe_exception(thread.vm, exception);
             control.stop(thread, Reason::Exception(class, text));
         }
@@ -570,15 +564,11 @@ impl Debugger for Asked {
             step.awaits.is_some()
                 && !inspection::frames(thread).any(|frame| frame.address() == step.frame)
         };
-        let strand = number(thread);
-        let step = control.step.lock().take_if(|step| step.strand == strand && is_gone(step));
-        if let Some(mut step) = step {
-            control.remove_awaited(thread, &step);
-            step.awaits = None;
+        if let Some(mut step) = control.take_step(thread, is_gone) {
+            control.remove_awaited(thread, &mut step);
             step.line = 0;
             step.frame = place_of(thread).map_or(0, |(frame, _)| frame);
-            *control.step.lock() = Some(step);
-            set_steps(thread, true);
+            control.step_on(thread, step);
         }
     }
 }

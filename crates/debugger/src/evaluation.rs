@@ -28,6 +28,19 @@ pub enum Value {
     Text(String),
 }
 
+impl Value {
+    /// The value as text.
+    pub fn text(&self, stopped: &Stopped) -> String {
+        match self {
+            Value::Object(word) => inspection::text(stopped.thread.vm, *word),
+            Value::Boolean(holds) => holds.to_string(),
+            Value::Integer(value) => value.to_string(),
+            Value::Double(value) => value.to_string(),
+            Value::Text(text) => text.clone(),
+        }
+    }
+}
+
 /// The value of an expression in a frame; the error is for the user.
 pub fn evaluate(stopped: &Stopped, frame: usize, text: &str) -> Result<Value, String> {
     let program = format!("class Watched = ()(\npublic value = ( ^ ({text}\n) )\n)");

@@ -22,7 +22,7 @@ use squall_runtime::objects::string::make_string;
 use squall_runtime::state::vm::Vm;
 
 use crate::breakpoints::{Breakpoint, Request};
-use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Reason, Step, shown};
+use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Reason, Step};
 use crate::evaluation::{self, Value};
 use crate::protocol;
 use crate::stopped::{Shown, Stopped};
@@ -359,14 +359,10 @@ impl Server {
         let frame = index(&arguments["frameId"]).saturating_sub(1);
         let shown = self.ask(move |stopped| {
             Ok::<_, String>(match evaluation::evaluate(stopped, frame, &expression)? {
-                Value::Object(word) => (stopped.show(expression, word), true),
-                _ => {
-                    let value = shown(stopped, frame, &expression)?;
-                    (plain(expression, value), false)
-                }
+                Value::Object(word) => stopped.show(expression, word),
+                value => plain(expression, value.text(stopped)),
             })
         })??;
-        let (shown, _) = shown;
         Ok(json!({
             "result": shown.value,
             "type": shown.class,

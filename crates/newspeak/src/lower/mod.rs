@@ -83,16 +83,7 @@ pub fn lower(
     lower_module(ast, source, options, None)
 }
 
-/// As [`lower`]; also tells where the variables of each function are.
-fn lower_with(
-    ast: &Ast,
-    source: &Source,
-    options: &CompileOptions,
-    tell: &mut dyn FnMut(FunctionId, FunctionVariables),
-) -> Result<Module, Vec<Diagnostic>> {
-    lower_module(ast, source, options, Some(tell))
-}
-
+/// As [`lower`]; also tells where the variables of each function are, if that is wanted.
 fn lower_module<'a>(
     ast: &'a Ast,
     source: &'a Source,

@@ -6,7 +6,7 @@
 use squall_bytecode::entities::{FunctionId, Register};
 
 use super::function::{FunctionScope, Item, Place};
-use super::{CompileOptions, Lowering, lower_with};
+use super::{CompileOptions, Lowering, lower_module};
 use crate::diagnostics::Diagnostic;
 use crate::source::{Source, Span};
 
@@ -147,12 +147,13 @@ pub fn variables_of(
     let parse = crate::parse(source);
     let Some(ast) = parse.ast else { return Err(parse.diagnostics) };
     let mut all = Vec::new();
-    lower_with(&ast, source, options, &mut |function: FunctionId, variables| {
+    let mut tell = |function: FunctionId, variables| {
         let index = function.index();
         if all.len() <= index {
             all.resize(index + 1, FunctionVariables::default());
         }
         all[index] = variables;
-    })?;
+    };
+    lower_module(&ast, source, options, Some(&mut tell))?;
     Ok(all)
 }

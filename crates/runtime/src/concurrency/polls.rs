@@ -5,7 +5,6 @@ use squall_events::profile::samples::State;
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::worker;
 use crate::execution::{calls, debugging, guarded, unwind};
-use crate::state::debugging as breakpoints;
 use crate::state::sampling;
 use crate::state::sandbox;
 use crate::state::strand::{Model, StrandRef};
@@ -26,7 +25,7 @@ pub fn poll(thread: &mut Thread) {
     thread.reset_limit();
     sampling::take(thread, State::Running);
     if thread.watch.is_on {
-        breakpoints::poll(thread);
+        debugging::poll(thread);
     }
     let strand = thread.strand();
     let is_over = sandbox::is_over(thread);

@@ -50,6 +50,16 @@ pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
     change_pace(thread);
 }
 
+/// The thread polls. *GC point.*
+pub fn poll(thread: &mut Thread) {
+    let epoch = thread.vm.debugging.epoch();
+    if thread.watch.epoch != epoch {
+        thread.watch.epoch = epoch;
+        thread.native_stack.is_outdated = true;
+    }
+    ask(thread, |debugger, thread| debugger.poll_reached(thread));
+}
+
 /// A call is over in which an event was noted that the debugger waits for. *GC point.*
 #[cold]
 pub fn called(thread: &mut Thread) {

@@ -141,16 +141,6 @@ pub fn set_unreached(vm: &'static Vm, set: &[Place]) {
     vm.tier.forget(&functions);
 }
 
-/// The thread polls. *GC point.*
-pub fn poll(thread: &mut Thread) {
-    let epoch = thread.vm.debugging.epoch();
-    if thread.watch.epoch != epoch {
-        thread.watch.epoch = epoch;
-        thread.native_stack.is_outdated = true;
-    }
-    ask(thread, |debugger, thread| debugger.poll_reached(thread));
-}
-
 /// Asks the debugger, if there is one, where the strand stands before an instruction.
 pub fn ask(thread: &mut Thread, question: impl FnOnce(&dyn Debugger, &mut Thread)) {
     let Some(debugger) = thread.vm.debugging.debugger() else { return };
