@@ -115,7 +115,8 @@ pub fn without_times(text: &str) -> String {
             let is_seconds = words.get(index + 1) == Some(&"s") && word.parse::<f64>().is_ok();
             shown.push(if is_seconds { "{time}" } else { word });
         }
-        without_microseconds(&shown.join(" ")) + "\n"
+        let keys = ["\"microseconds\":", " time=\""];
+        keys.iter().fold(shown.join(" "), |line, key| without_number(&line, key)) + "\n"
     };
     text.lines().map(line).collect()
 }
@@ -143,13 +144,12 @@ fn without_workers(text: &str) -> String {
     })
 }
 
-fn without_microseconds(line: &str) -> String {
-    const KEY: &str = "\"microseconds\":";
-    match line.split_once(KEY) {
-        Some((before, after)) => {
-            let rest = after.trim_start_matches(|digit: char| digit.is_ascii_digit());
-            format!("{before}{KEY}{{time}}{}", without_microseconds(rest))
-        }
-        None => line.to_owned(),
-    }
+/// The line with `{time}` in place of each number after a key.
+fn without_number(line: &str, key: &str) -> String {
+    let mut pieces = line.split(key);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |shown, piece| {
+        let is_part = |part: char| part.is_ascii_digit() || part == '.';
+        shown + key + "{time}" + piece.trim_start_matches(is_part)
+    })
 }

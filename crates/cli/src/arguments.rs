@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use squall::compiler::FileKind;
 use squall::embedding::Budgets;
 use squall::observers::Observers;
@@ -42,6 +43,7 @@ pub enum Command {
     Repl(Repl),
     Check(Check),
     Test(Test),
+    Bench(Bench),
     Asm(Asm),
     Disasm(Disasm),
     Verify(Verify),
@@ -57,6 +59,8 @@ pub enum Command {
     Lsp(Lsp),
     Debug(Debug),
     Dump(Dump),
+    Completions(Completions),
+    Man(Man),
     Version(Version),
 }
 
@@ -205,21 +209,86 @@ pub struct Test {
     #[arg(long)]
     pub json: bool,
 
+    /// Show results by the Test Anything Protocol
+    #[arg(long, conflicts_with = "json")]
+    pub tap: bool,
+
+    /// Write results into a file in the form of JUnit, too
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
+    /// How many modules are tested at a time, each in a process of its own; by default, as many as there are cores
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub jobs: Option<u64>,
+
+    /// Run the tests again when files change
+    #[arg(long, conflicts_with = "schedules")]
+    pub watch: bool,
+
+    /// The one file of this process: see the module `processes`
+    #[arg(long, hide = true, value_name = "FILE", requires = "events")]
+    pub only: Option<String>,
+
+    /// The file for its events
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+
     /// Run only tests whose name contains this text; names are `Context.testSomething`
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
 
     /// Run the tests under N seeds, from the seed of --seed or from 1 on; stop at the first seed under which they fail,
     /// and say how to repeat it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "junit", value_parser = clap::value_parser!(u64).range(1..))]
     pub schedules: Option<u64>,
 
     /// The most time that a test may take, in seconds; by default 60 with --schedules, and else unlimited
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 
-    /// Test modules
-    #[arg(required = true, value_name = "FILE")]
+    /// Test modules, and folders with test modules; by default, the current folder
+    #[arg(value_name = "FILE", default_value = ".")]
+    pub files: Vec<String>,
+}
+
+/// Measure the benchmarks in test modules.
+///
+/// Benchmarks are the methods of test contexts whose names begin with `bench`. The figures are the time of one run: the
+/// median of many samples, an interval that has it with a probability of 95 %, and the least sample.
+#[derive(Args, Debug)]
+pub struct Bench {
+    #[command(flatten)]
+    pub machine: MachineArguments,
+
+    #[command(flatten)]
+    pub packages: PackageArguments,
+
+    /// Show results as JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+
+    /// Run only benchmarks whose name contains this text; names are `Context.benchSomething`
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// How long samples of each benchmark are taken, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "3")]
+    pub time: Duration,
+
+    /// How long each benchmark runs before, at least, while machine code is made, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
+    pub warm_up: Duration,
+
+    /// Write the samples into a file
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+
+    /// Compare with the samples in a file, which --save has written
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+
+    /// Test modules, and folders with test modules; by default, the current folder
+    #[arg(value_name = "FILE", default_value = ".")]
     pub files: Vec<String>,
 }
 
@@ -364,6 +433,24 @@ pub struct Debug {
     /// The program, then its own arguments
     #[arg(trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
     pub program: Vec<String>,
+}
+
+/// Print the file by which a shell completes command lines.
+///
+/// For bash, write it to `~/.local/share/bash-completion/completions/squall`; for zsh, to `_squall` in a folder of `$fpath`;
+/// for fish, to `~/.config/fish/completions/squall.fish`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// Print the manual page, for `man -l -`.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// Write a page for each command into a folder instead
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
 }
 
 /// Show the version of Squall and of its formats.

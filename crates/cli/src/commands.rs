@@ -1,5 +1,6 @@
 //! The subcommands, a module for each. `main` calls [`execute`].
 
+mod bench;
 mod build;
 mod bytecode;
 mod check;
@@ -8,12 +9,12 @@ mod doc;
 mod eval;
 mod format;
 mod lsp;
+mod manual;
 mod native;
 mod package;
 mod profile;
 mod repl;
 mod run;
-mod schedules;
 mod test;
 mod trace;
 mod version;
@@ -37,6 +38,7 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Repl(arguments) => repl::repl(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Test(arguments) => test::test(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Asm(arguments) => bytecode::assemble(&arguments),
         Command::Disasm(arguments) => bytecode::disassemble(&arguments),
         Command::Verify(arguments) => bytecode::verify(&arguments),
@@ -52,6 +54,8 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Lsp(_) => lsp::lsp(),
         Command::Debug(arguments) => debug::debug(&arguments),
         Command::Dump(arguments) => dump(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
         Command::Version(arguments) => version::version(&arguments),
     };
     result.unwrap_or_else(|exit| exit)
@@ -64,6 +68,7 @@ fn refuse_trace(command: &Command) -> Option<Exit> {
         Command::Eval(arguments) => &arguments.machine,
         Command::Repl(arguments) => &arguments.machine,
         Command::Test(arguments) => &arguments.machine,
+        Command::Bench(arguments) => &arguments.machine,
         Command::Disasm(arguments) => &arguments.machine,
         _ => return None,
     };

@@ -26,6 +26,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// The remedy, if it is obvious.
     pub hint: Option<String>,
+    /// The selector of a message that is not understood.
+    pub selector: Option<String>,
 }
 
 /// The severity of a diagnostic.
@@ -67,9 +69,19 @@ impl Diagnostic {
         Diagnostic::new(Severity::Warning, code, message.into(), span)
     }
 
+    /// A warning about a message that is not understood.
+    pub fn unknown_message(
+        selector: &str,
+        message: impl Into<String>,
+        selector_span: Span,
+    ) -> Diagnostic {
+        let warning = Diagnostic::warning(Code::UnknownMessage, message, selector_span);
+        Diagnostic { selector: Some(selector.to_owned()), ..warning }
+    }
+
     fn new(severity: Severity, code: Code, message: String, span: Span) -> Diagnostic {
         let labels = vec![Label { span, text: String::new() }];
-        Diagnostic { severity, code, message, labels, hint: None }
+        Diagnostic { severity, code, message, labels, hint: None, selector: None }
     }
 
     /// Adds a remark about the principal place.

@@ -1,7 +1,9 @@
 //! Names that are close to a name: slips of the keyboard, and words of other languages. Parser and checker ask it for
 //! remedies.
 
-/// The candidate that a name was probably meant to be, if one is close enough.
+use strsim::osa_distance;
+
+/// The candidate that a name was probably meant to be, if one differs in few characters.
 pub fn closest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let most = match name.trim_end_matches(':').chars().count() {
         0..=2 => return None,
@@ -9,9 +11,27 @@ pub fn closest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         _ => 2,
     };
     let near = candidates.filter(|candidate| *candidate != name && is_comparable(name, candidate));
-    let near =
-        near.map(|candidate| (distance(name, candidate), !is_left_out(name, candidate), candidate));
+    let near = near
+        .map(|candidate| (osa_distance(name, candidate), !is_left_out(name, candidate), candidate));
     near.filter(|(distance, ..)| *distance <= most).min().map(|(.., candidate)| candidate)
+}
+
+/// The shortest candidate that has a name in it, in capitals or not: `trimmed` for `trim`, and `asUppercase` for
+/// `uppercase`.
+pub fn longer<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let name = name.to_lowercase();
+    let longer = candidates.filter(|candidate| contains_word(candidate, &name));
+    longer.min_by_key(|candidate| (candidate.len(), *candidate))
+}
+
+/// Whether a candidate has a word in it, which is written small, and takes as many arguments.
+fn contains_word(candidate: &str, word: &str) -> bool {
+    const SHORTEST: usize = 4;
+    let arguments = |name: &str| name.matches(':').count();
+    word.trim_end_matches(':').len() >= SHORTEST
+        && arguments(candidate) == arguments(word)
+        && candidate.len() > word.len()
+        && candidate.to_lowercase().contains(word)
 }
 
 /// Whether a name is another one with letters left out: the most frequent slip, so that `printn` rather means `println`
@@ -32,27 +52,6 @@ fn is_comparable(name: &str, candidate: &str) -> bool {
     arguments(name) == arguments(candidate)
         && kind(name) == kind(candidate)
         && name.len().abs_diff(candidate.len()) <= 4
-}
-
-/// The number of characters to insert, remove, replace or swap with the next one.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=right.len()).collect();
-    for (row, &a) in left.iter().enumerate() {
-        let mut line = vec![row + 1];
-        for (column, &b) in right.iter().enumerate() {
-            let replaced = above[column] + usize::from(a != b);
-            let mut best = replaced.min(above[column + 1] + 1).min(line[column] + 1);
-            let is_swap = row > 0 && column > 0 && a == right[column - 1] && left[row - 1] == b;
-            if is_swap && a != b {
-                best = best.min(before[column - 1] + 1);
-            }
-            line.push(best);
-        }
-        before = std::mem::replace(&mut above, line);
-    }
-    above[right.len()]
 }
 
 /// The remedy for a word of another language.
@@ -164,5 +163,16 @@ mod tests {
         assert_eq!(closest("weather"), None);
         assert_eq!(closest("at:"), None);
         assert_eq!(closest("-"), None);
+    }
+
+    #[test]
+    fn longer_names_have_the_name_in_them() {
+        let names = ["trimmedLeft", "trimmed", "asUppercase", "printRadix:", "print"];
+        let longer = |name| longer(name, names.iter().copied());
+        assert_eq!(longer("trim"), Some("trimmed"));
+        assert_eq!(longer("uppercase"), Some("asUppercase"));
+        assert_eq!(longer("radix:"), Some("printRadix:"));
+        assert_eq!(longer("upper:"), None);
+        assert_eq!(longer("rim"), None);
     }
 }

@@ -88,7 +88,7 @@ impl Session {
             show(&warnings);
         }
         let message = if input.declares() { "declare:" } else { "evaluate:" };
-        self.names.variables.extend(input.new_variables);
+        self.names.declare(input.new_variables, message == "declare:");
         self.names.declared.extend(public_selectors(module.module()));
         let handles = self.machine.handles();
         let class = self.machine.class_of_module(module)?;

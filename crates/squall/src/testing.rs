@@ -6,6 +6,12 @@
 //! new instance of its context. A test whose name begins with `testAsync` answers a promise and has passed when the
 //! promise is resolved.
 //!
+//! A method `testX:` with one argument is a test, too, if its context has a method `casesForX`: it runs once for each
+//! element of that method's answer, which is a *case*.
+//!
+//! *Benchmarks* are the methods of contexts whose names begin with `bench` and take no arguments: [`benchmarks_of`]. The
+//! framework runs one so many times in a row, and tells how long that took.
+//!
 //! The bytecode tells which methods are tests. `lib/Testing.ns` is the framework that modules get; it makes the
 //! instances and judges the results.
 
@@ -42,6 +48,33 @@ impl Test {
     }
 }
 
+/// A run of a test: the test itself, or one of its cases.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Case {
+    test: Test,
+    kind: CaseKind,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum CaseKind {
+    /// The test has no argument.
+    Whole,
+    /// The test's argument is the element with this number, from 1 on.
+    Numbered(usize),
+    /// The cases could not be found out.
+    Unknown(Outcome),
+}
+
+impl Case {
+    /// The test's name, and the number of the case if there are several: `Context.testSum: case 2`.
+    pub fn name(&self) -> String {
+        match self.kind {
+            CaseKind::Numbered(number) => format!("{} case {number}", self.test.name()),
+            CaseKind::Whole | CaseKind::Unknown(_) => self.test.name(),
+        }
+    }
+}
+
 /// Whether a module has the factory of test modules.
 pub fn is_test_module(module: &Module) -> bool {
     let main = module.main_class.map(|main| &module.classes[main.index()]);
@@ -56,34 +89,65 @@ fn has_class_method(module: &Module, class: &ClassDefinition, selector: &str) ->
 
 /// The tests of a module, in textual order.
 pub fn tests_of(module: &Module) -> Vec<Test> {
-    let mut tests = Vec::new();
-    if let Some(main) = module.main_class {
-        collect(module, main, &mut Vec::new(), &mut tests);
-    }
-    tests
+    methods_of(module, |selector, context| match cases_of(selector) {
+        Some(cases) => has_method(module, context, &cases),
+        None => selector.starts_with(TEST) && !selector.contains(':'),
+    })
 }
 
-fn collect(module: &Module, class: ClassId, path: &mut Vec<String>, tests: &mut Vec<Test>) {
+/// The benchmarks of a module, in textual order.
+pub fn benchmarks_of(module: &Module) -> Vec<Test> {
+    methods_of(module, |selector, _| selector.starts_with(BENCHMARK) && !selector.contains(':'))
+}
+
+/// The methods of test contexts that meet a condition.
+fn methods_of(module: &Module, is_meant: impl Fn(&str, &ClassDefinition) -> bool) -> Vec<Test> {
+    let mut contexts = Vec::new();
+    if let Some(main) = module.main_class {
+        collect_contexts(module, main, &mut Vec::new(), &mut contexts);
+    }
+    let mut methods = Vec::new();
+    for (path, context) in contexts {
+        let selectors = context.methods.iter().map(|method| module.string(method.selector));
+        let meant = selectors.filter(|selector| is_meant(selector, context));
+        methods.extend(
+            meant.map(|selector| Test { context: path.clone(), selector: selector.to_owned() }),
+        );
+    }
+    methods
+}
+
+/// Adds the test contexts in a class, with the names of the classes on the way to each.
+fn collect_contexts<'m>(
+    module: &'m Module,
+    class: ClassId,
+    path: &mut Vec<String>,
+    contexts: &mut Vec<(Vec<String>, &'m ClassDefinition)>,
+) {
     for &nested in &module.classes[class.index()].nested {
         let definition = &module.classes[nested.index()];
         path.push(module.string(definition.name).to_owned());
         match has_class_method(module, definition, MARK) {
-            true => tests.extend(tests_in(module, definition, path)),
-            false => collect(module, nested, path, tests),
+            true => contexts.push((path.clone(), definition)),
+            false => collect_contexts(module, nested, path, contexts),
         }
         path.pop();
     }
 }
 
-fn tests_in(
-    module: &Module,
-    context: &ClassDefinition,
-    path: &[String],
-) -> impl Iterator<Item = Test> {
-    let selectors = context.methods.iter().map(|method| module.string(method.selector));
-    let tests =
-        selectors.filter(|selector| selector.starts_with("test") && !selector.contains(':'));
-    tests.map(|selector| Test { context: path.to_vec(), selector: selector.to_owned() })
+fn has_method(module: &Module, class: &ClassDefinition, selector: &str) -> bool {
+    class.methods.iter().any(|method| module.string(method.selector) == selector)
+}
+
+/// The beginning of a test's name.
+const TEST: &str = "test";
+/// The beginning of a benchmark's name.
+const BENCHMARK: &str = "bench";
+
+/// The method that answers the cases of a method with this selector, if that takes a case: `casesForX` for `testX:`.
+fn cases_of(selector: &str) -> Option<String> {
+    let name = selector.strip_prefix(TEST)?.strip_suffix(':')?;
+    (!name.contains(':')).then(|| format!("casesFor{name}"))
 }
 
 /// The result of a test.
@@ -134,15 +198,70 @@ impl TestRun {
         outcome
     }
 
-    /// Runs a test of the open module.
-    pub fn run(&mut self, test: &Test) -> Result<Outcome, BootError> {
+    /// The runs of these tests of the open module, in their order.
+    pub fn cases(&mut self, tests: &[Test]) -> Result<Vec<Case>, BootError> {
+        let mut cases = Vec::new();
+        for test in tests {
+            let Some(selector) = cases_of(&test.selector) else {
+                cases.push(Case { test: test.clone(), kind: CaseKind::Whole });
+                continue;
+            };
+            let kinds = match self.tell_of(test, "findCases:in:", &[&selector])? {
+                Outcome::Passed => {
+                    let count = self.ask("caseCount")?.parse().unwrap_or(0);
+                    (1..=count).map(CaseKind::Numbered).collect()
+                }
+                outcome => vec![CaseKind::Unknown(outcome)],
+            };
+            cases.extend(kinds.into_iter().map(|kind| Case { test: test.clone(), kind }));
+        }
+        Ok(cases)
+    }
+
+    /// Runs a case of a test of the open module.
+    pub fn run(&mut self, Case { test, kind }: &Case) -> Result<Outcome, BootError> {
+        match kind {
+            CaseKind::Whole => self.tell_of(test, "run:in:", &[&test.selector]),
+            CaseKind::Numbered(number) => {
+                let cases = cases_of(&test.selector).unwrap_or_default();
+                let words = [&test.selector, &cases, &number.to_string()];
+                self.tell_of(test, "run:of:case:in:", &words)
+            }
+            CaseKind::Unknown(outcome) => Ok(outcome.clone()),
+        }
+    }
+
+    /// Runs a benchmark of the open module so many times; answers how long that took, or how it failed.
+    pub fn time(
+        &mut self,
+        benchmark: &Test,
+        count: u64,
+    ) -> Result<Result<Duration, Outcome>, BootError> {
+        let words = [&count.to_string(), &benchmark.selector];
+        Ok(match self.tell_of(benchmark, "time:of:in:", &words)? {
+            Outcome::Passed => {
+                let microseconds = self.ask("microseconds")?.parse().unwrap_or(0);
+                Ok(Duration::from_micros(microseconds))
+            }
+            outcome => Err(outcome),
+        })
+    }
+
+    /// Sends the framework a message whose arguments are these texts and the path of the test's context.
+    fn tell_of(
+        &mut self,
+        test: &Test,
+        selector: &str,
+        texts: &[&String],
+    ) -> Result<Outcome, BootError> {
         let handles = self.machine.handles();
-        let selector = self.machine.string(&test.selector);
-        let path = self.machine.string(&test.context.join("."));
-        let (Some(selector), Some(path)) = (selector, path) else {
-            return Ok(Outcome::Error("the heap is full".to_owned()));
+        let path = test.context.join(".");
+        let texts = texts.iter().copied().chain([&path]);
+        let arguments: Option<Vec<_>> = texts.map(|text| self.machine.string(text)).collect();
+        let outcome = match arguments {
+            Some(arguments) => self.tell(selector, &arguments),
+            None => Ok(Outcome::Error("the heap is full".to_owned())),
         };
-        let outcome = self.tell("run:in:", &[selector, path]);
         self.machine.release(handles);
         outcome
     }

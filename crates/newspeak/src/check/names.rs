@@ -309,7 +309,7 @@ impl Checker<'_> {
         }
         let class = self.classes.name(ClassRef::Text(place.class));
         let text = format!("{class} has no {}, and inherits none", quoted(selector));
-        let mut diagnostic = Diagnostic::warning(Code::UnknownMessage, text, message.selector_span);
+        let mut diagnostic = Diagnostic::unknown_message(selector, text, message.selector_span);
         diagnostic.hint = match self.is_lexical(selector) {
             true => Some("a class around it has one: leave out the receiver".into()),
             false => {
@@ -327,7 +327,7 @@ impl Checker<'_> {
         if parents.iter().all(is_missing) && self.reported.insert(format!("super {selector}")) {
             let class = self.class_name();
             let text = format!("no superclass of {class} has {}", quoted(selector));
-            self.report(Diagnostic::warning(Code::UnknownMessage, text, message.selector_span));
+            self.report(Diagnostic::unknown_message(selector, text, message.selector_span));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::outline::widest;
 
 use super::Checker;
 use super::classes::{ClassRef, Found, Known, Side};
-use crate::spelling::{closest, foreign_word, smalltalk_word};
+use crate::spelling::{closest, foreign_word, longer, smalltalk_word};
 
 /// Words that begin something else, and no message.
 const RESERVED: &[&str] = &["self", "super", "outer", "nil", "true", "false", "objL"];
@@ -89,7 +89,7 @@ impl Checker<'_> {
             None => format!("its instances are made by {}", quoted(factory)),
         };
         self.report(
-            Diagnostic::warning(Code::UnknownMessage, text, message.selector_span).with_hint(hint),
+            Diagnostic::unknown_message(selector, text, message.selector_span).with_hint(hint),
         );
     }
 
@@ -126,7 +126,7 @@ impl Checker<'_> {
             _ => format!("{} {name} does not understand {}", article(&name), quoted(selector)),
         };
         let names = self.classes.all_members(class, Side::Instance);
-        let mut diagnostic = Diagnostic::warning(Code::UnknownMessage, text, message.selector_span);
+        let mut diagnostic = Diagnostic::unknown_message(selector, text, message.selector_span);
         let ways = if module.is_some() || name == "Platform" {
             library.ways_to(selector)
         } else {
@@ -197,7 +197,7 @@ impl Checker<'_> {
             }
             false => format!("nothing understands {}", quoted(selector)),
         };
-        let mut diagnostic = Diagnostic::warning(Code::UnknownMessage, text, message.selector_span);
+        let mut diagnostic = Diagnostic::unknown_message(selector, text, message.selector_span);
         diagnostic.hint = hint;
         self.report(diagnostic);
     }
@@ -215,8 +215,10 @@ impl Checker<'_> {
     /// What was probably meant by an unknown message, among the names that the receiver understands.
     pub fn hint_for(&self, selector: &str, message: &Message, names: &[String]) -> Option<String> {
         let list = || names.iter().map(String::as_str);
-        let close =
-            || closest(selector, list()).map(|name| format!("did you mean {}?", quoted(name)));
+        let close = || {
+            let name = closest(selector, list()).or_else(|| longer(selector, list()));
+            name.map(|name| format!("did you mean {}?", quoted(name)))
+        };
         let foreign = foreign_word(selector).map(str::to_owned);
         // A message with keywords of another language resembles one of this language.
         foreign

@@ -148,7 +148,7 @@ fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
 }
 
 /// The distance of a name from the written one; `None` for an unrelated name. Names are related if they begin with the
-/// same keyword, or differ in few characters.
+/// same keyword, differ in few characters, or the longer one has the shorter one in it.
 fn distance(written: &str, name: &str) -> Option<usize> {
     const FEW: usize = 2;
     let keyword = |selector: &str| selector.find(':').map(|end| selector[..end].to_owned());
@@ -159,8 +159,18 @@ fn distance(written: &str, name: &str) -> Option<usize> {
     let has_letters = written.starts_with(|first: char| first.is_alphabetic());
     match edits {
         edits if has_letters && edits <= few => Some(edits),
-        _ => begins_alike().then_some(FEW + 1 + written.len().abs_diff(name.len())),
+        _ => (begins_alike() || is_part(written, name))
+            .then_some(FEW + 1 + written.len().abs_diff(name.len())),
     }
+}
+
+/// Whether a name has the written one in it, in capitals or not, and takes as many arguments.
+fn is_part(written: &str, name: &str) -> bool {
+    const SHORTEST: usize = 4;
+    let arguments = |selector: &str| selector.matches(':').count();
+    written.trim_end_matches(':').len() >= SHORTEST
+        && arguments(written) == arguments(name)
+        && name.to_lowercase().contains(&written.to_lowercase())
 }
 
 /// Whether a selector is another one with letters left out: the most frequent slip, so that `printn` rather means
@@ -183,6 +193,10 @@ mod tests {
             ("append:append:", "append:", true),
             ("at:", "at:put:", true),
             ("foo", "for", true),
+            ("trim", "trimmed", true),
+            ("uppercase", "asUppercase", true),
+            ("radix:", "printRadix:", true),
+            ("with:", "do:with:", false),
             ("foo", "bar", false),
             ("+", "-", false),
             ("a", "b", false),

@@ -12,7 +12,8 @@
 //!
 //! with an accessor for every name in the text that the workspace knows. Classes that mention no variable are in a module
 //! without the workspace, which has the platform's modules in slots: such a module is a value, so its classes may be value
-//! classes.
+//! classes. So are classes that inherit from those of earlier inputs, and mention no other variables: the module has the
+//! classes of that moment in slots.
 //!
 //! ```text
 //! class Input in: workspace = (| private system = workspace system. |) (
@@ -47,8 +48,21 @@ pub struct Names {
     pub known: BTreeSet<String>,
     /// The variables so far.
     pub variables: BTreeSet<String>,
+    /// Those of the variables that are classes, as their inputs have declared them.
+    pub classes: BTreeSet<String>,
     /// The selectors of the classes so far.
     pub declared: BTreeSet<String>,
+}
+
+impl Names {
+    /// An input declares these variables: classes, or others.
+    pub fn declare(&mut self, variables: BTreeSet<String>, are_classes: bool) {
+        self.classes.retain(|class| !variables.contains(class));
+        if are_classes {
+            self.classes.extend(variables.iter().cloned());
+        }
+        self.variables.extend(variables);
+    }
 }
 
 /// An input as a module.
@@ -131,17 +145,27 @@ impl Input {
         is_class(&self.parts.text)
     }
 
-    /// The slots of a module without the workspace, if the text declares classes that need no more of the workspace.
+    /// The slots of a module without the workspace, if the text declares classes that need no more of the workspace than
+    /// its messages, and classes to inherit from.
     fn slots_of_value(&self, tree: &Ast, mention: &Mention, names: &Names) -> Option<String> {
         let classes = self.classes(tree);
         let own = |name: &&String| !classes.contains(&name.as_str());
         let variables = &names.variables | &self.new_variables;
-        let has_variables = variables.iter().filter(own).any(|name| mention.has(name));
-        if !self.declares() || has_variables {
+        let variables: Vec<_> =
+            variables.iter().filter(own).filter(|name| mention.has(name)).collect();
+        let is_class =
+            |name: &String| names.classes.contains(name) && !mention.assigned.contains(name);
+        let inherits = variables.iter().any(|name| mention.inherited.contains(*name));
+        let are_parents = inherits && variables.iter().all(|name| is_class(name));
+        if !self.declares() || !(variables.is_empty() || are_parents) {
             return None;
         }
         let known = names.known.intersection(&mention.sent).filter(own);
-        Some(known.map(|name| format!("private {name} = workspace {name}. ")).collect())
+        let known = known.filter(|name| !variables.contains(name));
+        let known = known.map(|name| format!("private {name} = workspace {name}. "));
+        let inherited =
+            variables.iter().map(|name| format!("private {name} = workspace at: #{name}. "));
+        Some(known.chain(inherited).collect())
     }
 
     /// The module's source.
@@ -161,11 +185,10 @@ impl Input {
         let range = self.columns_before()..self.columns_before() + self.typed.text().len() as u32;
         let mut warnings = warnings_before_run(&source);
         let is_declared = |warning: &Diagnostic| {
-            let quoted = warning.message.split('`').nth(1);
-            quoted.is_some_and(|selector| names.declared.contains(selector))
+            warning.selector.as_ref().is_some_and(|selector| names.declared.contains(selector))
         };
         warnings.retain(|warning| range.contains(&warning.span().start));
-        warnings.retain(|warning| warning.code != Code::UnknownMessage || !is_declared(warning));
+        warnings.retain(|warning| !is_declared(warning));
         for warning in &mut warnings {
             if warning.code == Code::UndeclaredName {
                 warning.hint = warning.hint.take().and_then(without_slot);
@@ -226,13 +249,16 @@ impl Input {
                 end += &format!("\npublic declareIn: workspace = ( {puts}^ {last} )\n");
             }
         }
+        if has_slots {
+            return end + ")";
+        }
         let own = |name: &&String| !classes.contains(&name.as_str());
         let variables = &names.variables | &self.new_variables;
         for name in variables.iter().filter(own).filter(|name| mention.has(name)) {
             end += &format!("{name} = ( ^ workspace at: #{name} )\n");
             end += &format!("{name}: value = ( ^ workspace at: #{name} put: value )\n");
         }
-        for name in names.known.difference(&variables).filter(own).filter(|_| !has_slots) {
+        for name in names.known.difference(&variables).filter(own) {
             if mention.sent.contains(name) {
                 end += &format!("{name} = ( ^ workspace {name} )\n");
             }
@@ -282,6 +308,8 @@ struct Mention {
     assigned: BTreeSet<String>,
     /// Names declared in the text.
     declared: BTreeSet<String>,
+    /// Names of superclasses and mixins.
+    inherited: BTreeSet<String>,
 }
 
 impl Mention {
@@ -310,6 +338,14 @@ impl Mention {
         let parameters = parameters.chain(patterns).map(|parameter| parameter.name);
         let names = locals.chain(slots).chain(parameters);
         mention.declared = names.map(|name| tree[name].to_owned()).collect();
+        let classes = nodes.classes.iter().map(|(_, class)| class);
+        let parents = classes.flat_map(|class| class.superclass.iter().chain(&class.mixins));
+        let parents = parents.filter_map(|parent| match tree[parent.class].kind {
+            ExpressionKind::Send { receiver: Receiver::Implicit, message } => Some(message),
+            _ => None,
+        });
+        mention.inherited =
+            parents.map(|message| tree[tree[message].selector].to_owned()).collect();
         mention
     }
 

@@ -25,7 +25,7 @@ const MOST: usize = 12;
 pub fn describe(name: &str, part: Part) -> String {
     let words: Vec<&str> = name.split_whitespace().collect();
     let found = match words[..] {
-        [name] => [classes(name), methods(None, name)].concat(),
+        [name] => classes_and_methods(name),
         [class, selector] => methods(Some(class), selector),
         _ => Vec::new(),
     };
@@ -48,6 +48,14 @@ struct Place {
     module: &'static str,
     title: String,
     span: Span,
+}
+
+/// The classes with a name, and the methods and slots that are none of these classes.
+fn classes_and_methods(name: &str) -> Vec<Place> {
+    let classes = classes(name);
+    let mut methods = methods(None, name);
+    methods.retain(|method| classes.iter().all(|class| !class.is_same(method)));
+    [classes, methods].concat()
 }
 
 fn classes(name: &str) -> Vec<Place> {
@@ -84,6 +92,11 @@ fn methods(class: Option<&str>, selector: &str) -> Vec<Place> {
 }
 
 impl Place {
+    /// Whether both are the same declaration.
+    fn is_same(&self, other: &Place) -> bool {
+        (self.module, self.span) == (other.module, other.span)
+    }
+
     fn show(&self, part: Part) -> String {
         let text = source(self.module).unwrap_or_default();
         match part {
@@ -172,5 +185,8 @@ mod tests {
         assert!(describe("Vector append:", Part::Text).contains("lastIndex"));
         assert!(describe("Nothing", Part::Text).contains("nothing in the library"));
         assert!(describe("asString", Part::Comment).contains("more: name the class"));
+        // A class is a member of the class around it, too.
+        assert_eq!(describe("Bag", Part::Comment).matches("Bag (in Tables)").count(), 1);
+        assert!(!describe("Bag", Part::Comment).contains("Tables>>Bag"));
     }
 }

@@ -1,0 +1,154 @@
+//! Runs the tests of one module, in this process: the one module of a run, or for [`super::processes`].
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use squall::compiler::{CompileProblem, FileKind, RunnableModule, module_with_includes};
+use squall::testing::{Case, FACTORY, Outcome, Test, TestRun, is_test_module, tests_of};
+use squall_newspeak::diagnostics::json::to_json;
+use squall_newspeak::{Diagnostic, Source};
+
+use super::events::{Begin, Event, INVALID, PASSED, Refusal, Verdict};
+use crate::arguments;
+use crate::commands::{internal, start};
+use crate::console::{colour, print_error};
+use crate::exit::Exit;
+use crate::files::{self, Input};
+use crate::packages;
+
+/// Runs the tests of a file. Mistakes that its events do not tell are shown on the standard error output.
+pub fn run(
+    arguments: &arguments::Test,
+    file: &str,
+    report: &mut dyn FnMut(Event),
+) -> Result<(), Exit> {
+    let mut options = arguments.machine.options(arguments.files.clone());
+    if let Some(project) = packages::project_of(file, &arguments.packages)? {
+        options.packages = packages::packages_of(&project)?;
+    }
+    let module = load(file, arguments.json, options.verify_all, report)?;
+    let filter = arguments.filter.as_deref().unwrap_or("");
+    let (chosen, skipped): (Vec<Test>, Vec<Test>) =
+        tests_of(module.module()).into_iter().partition(|test| test.name().contains(filter));
+    let begin = |tests| Event::Begin(Begin { file: file.into(), tests, skipped: skipped.len() });
+    if chosen.is_empty() {
+        report(begin(0));
+        return Ok(());
+    }
+    let mut run = TestRun::new(start(options)?, arguments.timeout).map_err(internal)?;
+    let outcome = run.open(module).map_err(internal)?;
+    if outcome != Outcome::Passed {
+        let (outcome, message) = describe(outcome);
+        report(begin(chosen.len()));
+        report(Event::Module(Refusal { file: file.into(), outcome: outcome.into(), message }));
+        return Ok(());
+    }
+    let cases = run.cases(&chosen).map_err(internal)?;
+    report(begin(cases.len()));
+    run_cases(&mut run, file, cases, report)
+}
+
+/// Runs the tests of a file for another process, which gets the events from a file.
+pub fn run_for_parent(
+    arguments: &arguments::Test,
+    file: &str,
+    events: &Path,
+) -> Result<Exit, Exit> {
+    let opened = OpenOptions::new().append(true).open(events);
+    let mut output = opened.map_err(|error| files::unwritten(events.display(), &error))?;
+    let mut failure = None;
+    run(arguments, file, &mut |event| {
+        failure = output.write_all(event.line().as_bytes()).err().or(failure.take());
+    })?;
+    match failure {
+        Some(error) => Err(files::unwritten(events.display(), &error)),
+        None => Ok(Exit::Success),
+    }
+}
+
+fn run_cases(
+    run: &mut TestRun,
+    file: &str,
+    cases: Vec<Case>,
+    report: &mut dyn FnMut(Event),
+) -> Result<(), Exit> {
+    for case in cases {
+        let begin = Instant::now();
+        let outcome = run.run(&case).map_err(internal)?;
+        let microseconds = begin.elapsed().as_micros() as u64;
+        run.flush();
+        let is_last = matches!(outcome, Outcome::Exit(_) | Outcome::TimedOut(_));
+        let (outcome, message) = describe(outcome);
+        report(Event::Test(Verdict {
+            file: file.into(),
+            name: case.name(),
+            outcome: outcome.into(),
+            message,
+            microseconds,
+        }));
+        if is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The module of a file, which is told to the report if it is none.
+pub fn load(
+    path: &str,
+    as_json: bool,
+    verify_all: bool,
+    report: &mut dyn FnMut(Event),
+) -> Result<RunnableModule, Exit> {
+    let mut refuse = |message: Option<String>| {
+        report(Event::Module(Refusal { file: path.into(), outcome: INVALID.into(), message }));
+        Exit::Invalid
+    };
+    let Input { kind, bytes, .. } =
+        files::read_silently(path, &FileKind::ALL).map_err(|(exit, text)| {
+            refuse(Some(text));
+            exit
+        })?;
+    match module_with_includes(path, kind, &bytes, verify_all, &files::read_included) {
+        Ok(module) if is_test_module(module.module()) => Ok(module),
+        Ok(_) => {
+            let text = format!("{path} is no test module: its class has no factory `{FACTORY}`");
+            Err(refuse(Some(text)))
+        }
+        Err(CompileProblem::Newspeak(source, mistakes)) if as_json => {
+            mistakes.iter().for_each(|mistake| report(diagnostic(&source, mistake)));
+            Err(Exit::Invalid)
+        }
+        Err(problem) if as_json => Err(refuse(Some(problem.lines().join("\n")))),
+        Err(problem) => {
+            print_error(&problem.render(colour()));
+            Err(refuse(None))
+        }
+    }
+}
+
+fn diagnostic(source: &Source, diagnostic: &Diagnostic) -> Event {
+    Event::Diagnostic(to_json(source, diagnostic))
+}
+
+/// The outcome's word, and its message.
+pub fn describe(outcome: Outcome) -> (&'static str, Option<String>) {
+    match outcome {
+        Outcome::Passed => (PASSED, None),
+        Outcome::Failed(message) => ("failed", Some(message)),
+        Outcome::Error(message) => ("error", Some(message)),
+        Outcome::Unresolved => (
+            "unresolved",
+            Some("its promise is not resolved, and nothing is left that could resolve it".into()),
+        ),
+        Outcome::Exit(code) => (
+            "exit",
+            Some(format!("the program ended with exit code {code}; the other tests did not run")),
+        ),
+        Outcome::TimedOut(strands) => {
+            ("timeout", Some(format!("it took too long; the other tests did not run\n{strands}")))
+        }
+    }
+}

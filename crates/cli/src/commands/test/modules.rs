@@ -1,0 +1,68 @@
+//! The test modules in files and folders. [`super::test`] asks for them.
+//!
+//! A file that is named is a test module, or its run says why not. Below a folder, the test modules are the files whose
+//! main class has the factory of test modules; packages that were copied into the project are left out.
+
+use std::path::Path;
+
+use squall::compiler::FileKind;
+use squall::testing::FACTORY;
+use squall_newspeak::{Source, parse};
+
+use crate::console::complain;
+use crate::exit::Exit;
+use crate::files;
+
+/// The folder of packages that were copied into a project.
+const VENDOR: &str = "vendor";
+
+/// The test modules among files and below folders, each once.
+pub fn in_files(paths: &[String]) -> Result<Vec<String>, Exit> {
+    let mut modules = Vec::new();
+    for path in paths {
+        let found = match Path::new(path).is_dir() {
+            true => below(path)?,
+            false => vec![path.clone()],
+        };
+        modules.extend(found);
+    }
+    let mut seen = std::collections::HashSet::new();
+    modules.retain(|path| seen.insert(path.clone()));
+    Ok(modules)
+}
+
+/// The test modules at and below a folder.
+fn below(folder: &str) -> Result<Vec<String>, Exit> {
+    let mut found = files::below(folder, &[FileKind::Newspeak])?;
+    found.retain(|path| !is_vendored(folder, path) && is_test_module(path));
+    if found.is_empty() {
+        complain(&format!("no test module is in {folder}: none has the factory `{FACTORY}`"));
+        return Err(Exit::NoInput);
+    }
+    // `./a.ns` is `a.ns`.
+    Ok(found
+        .into_iter()
+        .map(|path| path.strip_prefix("./").map_or(path.clone(), str::to_owned))
+        .collect())
+}
+
+fn is_vendored(folder: &str, path: &str) -> bool {
+    let below = Path::new(path).strip_prefix(folder).unwrap_or(Path::new(path));
+    below.components().any(|part| part.as_os_str() == VENDOR)
+}
+
+/// Whether the file's main class has the factory, as far as its mistakes allow.
+fn is_test_module(path: &str) -> bool {
+    let Ok(bytes) = std::fs::read(path) else { return false };
+    let text = String::from_utf8_lossy(&bytes);
+    // Most files are no test modules, and need no parser to tell.
+    if !FACTORY.split_inclusive(':').all(|keyword| text.contains(keyword)) {
+        return false;
+    }
+    let parsed = parse(&Source::new(path, text.into_owned()));
+    parsed.ast.is_none_or(|ast| {
+        let class = &ast[ast.module];
+        let methods = class.class_methods.iter().map(|&method| ast[method].pattern.selector);
+        methods.chain([class.factory.selector]).any(|selector| &ast[selector] == FACTORY)
+    })
+}
