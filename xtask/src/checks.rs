@@ -155,7 +155,7 @@ impl Tools<'_> {
         let mut command = self.cargo(sanitizer, &["test", "--quiet"]);
         builds::sanitize(command.args(options), sanitizer);
         // Some native memory is reachable from objects only, and workers end with the process; neither is a leak.
-        command.env("ASAN_OPTIONS", "detect_leaks=0");
+        command.env("ASAN_OPTIONS", "detect_leaks=0:allocator_may_return_null=1");
         let suppressions = root().join("xtask/thread-sanitizer.txt");
         let options = format!("report_thread_leaks=0 suppressions={}", suppressions.display());
         command.env("TSAN_OPTIONS", options);

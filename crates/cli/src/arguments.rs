@@ -221,6 +221,13 @@ pub struct Test {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub jobs: Option<u64>,
 
+    /// Write what the tests cover into a folder: lcov.info and pages of HTML; by default, into `coverage`
+    #[arg(
+        long, value_name = "FOLDER", num_args = 0..=1, require_equals = true,
+        default_missing_value = "coverage", conflicts_with = "schedules"
+    )]
+    pub coverage: Option<PathBuf>,
+
     /// Run the tests again when files change
     #[arg(long, conflicts_with = "schedules")]
     pub watch: bool,

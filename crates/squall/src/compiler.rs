@@ -12,7 +12,7 @@ use squall_newspeak::diagnostics::render::{Colour, to_text};
 use squall_newspeak::lower::lower;
 use squall_newspeak::{CompileOptions, Source};
 
-use crate::{excerpts, library};
+use crate::{coverage, excerpts, library};
 
 /// The forms a module file can have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,8 +195,9 @@ pub fn compile_newspeak(
     verify_all: bool,
 ) -> Result<RunnableModule, CompileProblem> {
     let options = CompileOptions { trusted: false };
-    match squall_newspeak::compile_source(&source, &options) {
-        Ok(module) if verify_all => verified(source.name(), module),
+    match coverage::compile(&source, &options) {
+        // The verifier refuses probes, which are primitives.
+        Ok(module) if verify_all && !coverage::is_recorded() => verified(source.name(), module),
         Ok(module) => Ok(RunnableModule(module)),
         Err(diagnostics) => Err(CompileProblem::Newspeak(source, diagnostics)),
     }

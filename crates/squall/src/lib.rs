@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compiler;
+pub mod coverage;
 pub mod embedding;
 mod excerpts;
 mod host;

@@ -6,11 +6,13 @@
 //! | [`machine`] | runs the tests of one module in this process |
 //! | [`processes`] | runs each of several modules in a process of its own, some at a time |
 //! | [`schedules`] | runs the same tests under many seeds |
+//! | [`coverage`] | writes what the tests have covered |
 //! | [`watch`] | runs the tests again when files change |
 //! | [`events`], [`report`] | what happens, and the forms in which it is reported |
 //!
 //! The modules that run tests send [`events::Event`]s to a [`report::Report`], whatever process they come from.
 
+mod coverage;
 mod events;
 mod machine;
 pub mod modules;
@@ -27,6 +29,9 @@ pub use machine::describe;
 use report::Report;
 
 pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
+    if arguments.coverage.is_some() {
+        squall::coverage::begin();
+    }
     if let (Some(file), Some(events)) = (&arguments.only, &arguments.events) {
         return machine::run_for_parent(arguments, file, events);
     }

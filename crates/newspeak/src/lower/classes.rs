@@ -174,6 +174,7 @@ impl Lowering<'_> {
         self.function().span = method.pattern.span;
         let locals = self.body_declarations(&method.body, &method.pattern.parameters);
         self.open_scope(&locals);
+        self.method_begins(method.pattern.span);
         if self.statements(&method.body, None) {
             self.emit_own_return(Register(0));
         }

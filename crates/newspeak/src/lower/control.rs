@@ -173,11 +173,13 @@ impl Lowering<'_> {
         };
         self.cold_send(branches.otherwise, receiver, message, None, destination, end);
         self.bind(first_label);
+        self.way_begins(message, 0);
         let completes = self.optional_block(first, destination);
-        if completes && (second.is_some() || destination.is_some()) {
+        if completes && (second.is_some() || destination.is_some() || self.has_probes()) {
             self.function().emit_jump(end);
         }
         self.bind(second_label);
+        self.way_begins(message, 1);
         self.optional_block(second, destination);
         self.bind(end);
     }
@@ -241,6 +243,10 @@ impl Lowering<'_> {
         &mut self,
         expression: ExpressionId,
     ) -> Option<(bool, ExpressionId, MessageId, ExpressionId)> {
+        if self.has_probes() {
+            // The ways of both structures are counted apart.
+            return None;
+        }
         let ast = self.ast;
         let ExpressionKind::Send { receiver, message } = ast[expression].kind else { return None };
         let crate::ast::Receiver::Expression(left) = receiver else { return None };
@@ -283,11 +289,17 @@ impl Lowering<'_> {
             Source::Register(register) => self.function().emit_move(result, register),
             Source::Expression(expression) => _ = self.value(expression, Some(result)),
         }
-        let (end, otherwise) = (self.label(), self.label());
+        let (skips, end, otherwise) = (self.label(), self.label(), self.label());
         let opcode = if goes_on { Opcode::BranchFalse } else { Opcode::BranchTrue };
-        self.function().emit(opcode, &[result.into(), end.into(), otherwise.into()]);
+        self.function().emit(opcode, &[result.into(), skips.into(), otherwise.into()]);
         self.cold_send(otherwise, result, message, None, Some(result), end);
-        self.inline_block(block, &[], Some(result));
+        self.way_begins(message, 0);
+        let completes = self.inline_block(block, &[], Some(result));
+        if completes && self.has_probes() {
+            self.function().emit_jump(end);
+        }
+        self.bind(skips);
+        self.way_begins(message, 1);
         self.bind(end);
         self.set(destination, result);
     }
@@ -308,6 +320,7 @@ impl Lowering<'_> {
         let opcode = if on_value.is_some() { Opcode::BranchNil } else { Opcode::BranchNotNil };
         self.function().emit(opcode, &[tested.into(), other.into(), otherwise.into()]);
         self.cold_send(otherwise, tested, message, None, destination, end);
+        self.way_begins(message, 0);
         let completes = match (on_value, on_nil) {
             (Some(block), _) => self.inline_block(block, &[tested], destination),
             (None, block) => self.optional_block(block, destination),
@@ -316,6 +329,7 @@ impl Lowering<'_> {
             self.function().emit_jump(end);
         }
         self.bind(other);
+        self.way_begins(message, 1);
         match on_value {
             // The result is nil or, if there is no block for values, the receiver itself.
             Some(_) => _ = self.optional_block(on_nil, destination),
@@ -352,11 +366,13 @@ impl Lowering<'_> {
             ColdExit::Branch(branches, value),
         );
         self.bind(inside);
+        self.way_begins(message, 0);
         if let Some(body) = body {
             self.inline_block(body, &[], None);
         }
         self.function().emit(Opcode::Loop, &[head.into()]);
         self.bind(exit);
+        self.way_begins(message, 1);
         self.function().release_to(top);
     }
 
@@ -366,6 +382,7 @@ impl Lowering<'_> {
         let body = &ast[id].body;
         match ast[body.statements] {
             [condition] if body.locals.is_empty() && body.returned.is_none() => {
+                self.statement_begins(ast[condition].span);
                 self.condition(condition, branches, value);
             }
             _ => {

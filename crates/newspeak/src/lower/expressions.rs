@@ -130,7 +130,7 @@ impl Lowering<'_> {
         destination
     }
 
-    fn literal(&mut self, literal: Literal, wanted: Option<Register>) -> Register {
+    pub(super) fn literal(&mut self, literal: Literal, wanted: Option<Register>) -> Register {
         let destination = self.destination(wanted);
         let special = |value| match value {
             Literal::Nil => Some(Special::Nil),
@@ -605,6 +605,7 @@ impl Lowering<'_> {
         let ast = self.ast;
         for local in &body.locals {
             if let Some(value) = local.initializer {
+                self.statement_begins(local.span);
                 let top = self.function().top;
                 if let Some(found) = self.find_variable(local.name.name) {
                     let target = self.direct_target(found);
@@ -621,7 +622,13 @@ impl Lowering<'_> {
             _ => (None, statements),
         };
         for &statement in others {
+            self.statement_begins(ast[statement].span);
             self.effect(statement);
+        }
+        if let Some(span) =
+            body.returned.map(|returned| returned.span).or(last.map(|last| ast[last].span))
+        {
+            self.statement_begins(span);
         }
         match (body.returned, valued, last) {
             (Some(returned), ..) => {

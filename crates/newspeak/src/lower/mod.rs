@@ -8,6 +8,7 @@
 //! | `function` | a function under construction |
 //! | `variables` | reads and assigns variables across functions |
 //! | [`places`] | where variables are, for debuggers |
+//! | [`probes`] | counts what runs, for the coverage of tests |
 //! | `names` | finds the meaning of an identifier: variable, member, enclosing object |
 //! | `expressions` | expressions, sends, closures |
 //! | [`control`] | inlined control structures and their guards |
@@ -25,6 +26,7 @@ pub mod inlining;
 mod intrinsics;
 mod names;
 pub mod places;
+pub mod probes;
 mod variables;
 
 use std::collections::HashMap;
@@ -42,6 +44,7 @@ use crate::source::{Source, Span};
 use self::analysis::Analysis;
 use self::function::{Captured, FunctionScope, Home, Item, MOST_REGISTERS};
 use self::places::FunctionVariables;
+use self::probes::Probes;
 
 /// The options of the compilation.
 #[derive(Clone, Copy, Default, Debug)]
@@ -80,18 +83,20 @@ pub fn lower(
     source: &Source,
     options: &CompileOptions,
 ) -> Result<Module, Vec<Diagnostic>> {
-    lower_module(ast, source, options, None)
+    lower_module(ast, source, options, None, None)
 }
 
-/// As [`lower`]; also tells where the variables of each function are, if that is wanted.
+/// As [`lower`]; also tells where the variables of each function are, and adds probes, if that is wanted.
 fn lower_module<'a>(
     ast: &'a Ast,
     source: &'a Source,
     options: &CompileOptions,
     tell: Option<&'a mut dyn FnMut(FunctionId, FunctionVariables)>,
+    probes: Option<&'a mut Probes>,
 ) -> Result<Module, Vec<Diagnostic>> {
     let mut lowering = Lowering {
         tell,
+        probes,
         ast,
         source,
         trusted: options.trusted,
@@ -127,6 +132,8 @@ struct Lowering<'a> {
     reporter: Reporter,
     /// What is told where variables are, if anything is.
     tell: Option<&'a mut dyn FnMut(FunctionId, FunctionVariables)>,
+    /// The probes, if the module gets some.
+    probes: Option<&'a mut Probes>,
 }
 
 /// A class whose text is being compiled.

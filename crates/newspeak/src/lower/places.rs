@@ -154,6 +154,6 @@ pub fn variables_of(
         }
         all[index] = variables;
     };
-    lower_module(&ast, source, options, Some(&mut tell))?;
+    lower_module(&ast, source, options, Some(&mut tell), None)?;
     Ok(all)
 }

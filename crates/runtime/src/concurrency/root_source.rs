@@ -89,6 +89,7 @@ unsafe impl RootSource for Roots {
         if kind == CollectionKind::Full {
             self.vm.concurrency().early.keep(tracer);
             self.vm.transactions.sleepers.keep(tracer);
+            self.vm.sandboxes.keep_orphans(tracer);
         }
     }
 
@@ -97,7 +98,7 @@ unsafe impl RootSource for Roots {
         if kind == CollectionKind::Full {
             self.vm.concurrency().early.update(tracer);
             let lost = self.vm.strands.update(tracer);
-            self.vm.concurrency().stalls.lose(self.vm, lost);
+            self.vm.concurrency().stalls.lose(self.vm, lost, tracer);
             self.vm.vats.update(&self.vm.transactions, tracer);
             self.vm.native_threads.update(self.vm, tracer);
             let sandboxes = self.vm.sandboxes.update(tracer);

@@ -13,12 +13,13 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, LayoutId, Object, RootAddress, Word};
+use squall_heap::{CollectionKind, LayoutId, Object, RootAddress, Tracer, Word};
 
 use crate::concurrency::channels;
 use crate::concurrency::locks;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises::{self, unsettled, unsettled::Settler};
+use crate::concurrency::sandbox;
 use crate::concurrency::transactions::sleepers;
 use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE, FOR_PARTS};
 use crate::execution::stack_traces;
@@ -86,7 +87,7 @@ impl Stalls {
     }
 
     /// The collector found strands that nothing can wake. The objects that they refer to may be gone.
-    pub(crate) fn lose(&self, vm: &'static Vm, lost: Vec<StrandRef>) {
+    pub(crate) fn lose(&self, vm: &'static Vm, lost: Vec<StrandRef>, tracer: &mut Tracer<'_>) {
         let strands = &vm.strands;
         let mut inner = self.0.lock();
         inner.found += lost.len();
@@ -98,6 +99,7 @@ impl Stalls {
                 let trace = stack_traces::render_strand(strand, strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }
+            sandbox::lose(strand, tracer);
             if let Some(vat) = strand.vat() {
                 vat.lose_turn(strand);
             }

@@ -13,11 +13,18 @@ use crate::concurrency::worker;
 use crate::execution::unwind;
 use crate::model::outcome::{Failure, Outcome};
 use crate::state::sandbox::SandboxRef;
-use crate::state::strand::Model;
 use crate::state::strand::status::{Killed, Resumed};
 use crate::state::strand::{self, Claimed, Delivery, Ending, Life, StrandRef, Wait, slots};
+use crate::state::strand::{Model, Role};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::VatRef;
+
+/// What a strand that has begun gives its result to, as in its message; none if it has no result.
+pub fn result_of(strand: StrandRef) -> Option<Word> {
+    let has_none =
+        matches!(strand.role(), Role::Maker | Role::Process | Role::Typed | Role::Branch);
+    (!has_none).then(|| strand.slot(slots::TASK))
+}
 
 /// Waits for the end of the strand in the window's first word; answers its result, or signals the
 /// exception that ended it. After a time, if one is given, answers false. *GC point.*

@@ -483,8 +483,7 @@ fn finish(thread: &mut Thread, claimed: Claimed, ending: Ending) {
     let vat = strand.vat();
     let task = strand.slot(strand::slots::TASK);
     let role = strand.role();
-    let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
-    let result = if has_no_result { Word::NIL } else { task };
+    let result = strands::result_of(strand).unwrap_or(Word::NIL);
     let turn = vat.filter(|vat| vat.turn() == Some(strand));
     let has_failed = ending != Ending::Returned;
     if let Some(vat) = turn {

@@ -10,12 +10,13 @@
 //! | a native thread | [`thread`], [`limit`], [`affinity`], [`items`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
 //! | a vat, its transactions, its sandbox, the time of that | [`vat`], [`transactions`], [`sandbox`], [`pacing`] |
-//! | what a debugger has set | [`debugging`] |
+//! | what a debugger has set, what tests have covered | [`debugging`], [`coverage`] |
 //! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
 //! | synchronisation | [`fences`], [`events`] |
 
 pub mod affinity;
 pub mod anchor;
+pub mod coverage;
 pub mod debugging;
 pub mod ended;
 pub mod events;

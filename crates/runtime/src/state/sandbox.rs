@@ -1,6 +1,9 @@
 //! Sandboxes as state: budgets, grants, counters, and the tree they form. Strands and vats refer to their sandbox;
 //! [`crate::concurrency::sandbox`] makes, charges and ends sandboxes.
 //!
+//! A strand of a sandbox may get lost, as any other one. Its result is an *orphan* of the sandbox: it breaks when that ends.
+//! Orphans live as long as the sandbox's object and are no reason for it to live.
+//!
 //! Native parts are never freed, but used again once nothing belongs to them and their object is dead. Counters are
 //! atomics that any thread changes; the other fields are written before another thread knows the sandbox.
 
@@ -126,6 +129,8 @@ pub struct Sandbox {
     pub(crate) members: AtomicUsize,
     /// Whether a message of it may wait outside.
     pub(crate) sends: AtomicBool,
+    /// The results of lost strands, as their messages name them. The collector updates them.
+    pub(crate) orphans: Mutex<Vec<Word>>,
 }
 
 // SAFETY: the cells are written before another thread knows the sandbox.
@@ -258,6 +263,17 @@ impl SandboxRef {
         }
         // A report may be long.
         *self.0.report.lock() = String::new();
+        *self.0.orphans.lock() = Vec::new();
+    }
+
+    /// A strand with this result was lost: for the collector.
+    pub(crate) fn add_orphan(self, result: Word) {
+        self.0.orphans.lock().push(result);
+    }
+
+    /// Takes the result of a lost strand, if there is one.
+    pub(crate) fn take_orphan(self) -> Option<Word> {
+        self.0.orphans.lock().pop()
     }
 
     /// Says that it is over; whether it was not.
@@ -323,6 +339,21 @@ impl Sandboxes {
         let is_root =
             |sandbox: &SandboxRef| kind == CollectionKind::Nursery || has_members(sandbox);
         self.used().into_iter().filter(is_root).for_each(|sandbox| sandbox.0.object.visit(visit));
+        if kind == CollectionKind::Nursery {
+            for sandbox in self.used() {
+                let mut orphans = sandbox.0.orphans.lock();
+                orphans.iter_mut().map(RootAddress::from).for_each(&mut *visit);
+            }
+        }
+    }
+
+    /// Keeps the orphans of sandboxes whose objects are live, in full collections.
+    pub(crate) fn keep_orphans(&self, tracer: &mut Tracer<'_>) {
+        for sandbox in self.used() {
+            if tracer.is_live(sandbox.0.object.get()) {
+                sandbox.0.orphans.lock().iter_mut().for_each(|orphan| tracer.keep(orphan));
+            }
+        }
     }
 
     /// Follows the objects that survive, and frees the sandboxes of the others; answers how many.
@@ -375,6 +406,7 @@ impl Sandbox {
             measured: AtomicI64::new(0),
             members: AtomicUsize::new(0),
             sends: AtomicBool::new(false),
+            orphans: Mutex::default(),
         }
     }
 

@@ -546,9 +546,12 @@ impl VatRef {
         self.has_lost_turn.load(Ordering::Relaxed)
     }
 
-    /// A lost turn is over. The caller ensures that no worker runs the vat.
+    /// A lost turn is over, if there is one: the next one may begin.
     pub fn forget_lost_turn(self, thread: &mut Thread) {
-        self.has_lost_turn.store(false, Ordering::Relaxed);
+        // Before the lock: a worker that finds no turn from now on gives the vat up before the lock is taken here.
+        if !self.has_lost_turn.swap(false, Ordering::Relaxed) {
+            return;
+        }
         let locked = self.lock();
         self.unlock_scheduled(thread, locked);
     }

@@ -7,6 +7,7 @@
 //! | `"test"` | `file`, `name`, `outcome`, `message` or null, `microseconds` |
 //! | `"diagnostic"` | as of `squall check`: a mistake in a file |
 //! | `"module"` | `file`, `outcome`, `message`: the module itself could not be made; `invalid` if the file holds no test module |
+//! | `"coverage"` | `path`, `text`, `lines`, `methods`, `branches`: what a module's tests have covered of a file; between processes only |
 //! | `"summary"` | `passed`, `failed`, `skipped`, `microseconds` |
 //!
 //! Outcomes are `passed`, `failed` (an assertion), `error` (an exception), `unresolved` (a promise), `exit` (the program
@@ -14,6 +15,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use squall::coverage::FileCoverage;
 
 /// Something that happens in a test run.
 #[derive(Serialize, Deserialize, Clone, Debug)]
@@ -27,6 +29,8 @@ pub enum Event {
     Module(Refusal),
     /// A mistake in a file, as `squall check --json` shows it.
     Diagnostic(Value),
+    /// What the tests have covered of a file.
+    Coverage(FileCoverage),
     /// The end of a run.
     Summary(Summary),
 }

@@ -47,7 +47,9 @@ pub fn run(
     }
     let cases = run.cases(&chosen).map_err(internal)?;
     report(begin(cases.len()));
-    run_cases(&mut run, file, cases, report)
+    run_cases(&mut run, file, cases, report)?;
+    squall::coverage::report().into_iter().for_each(|file| report(Event::Coverage(file)));
+    Ok(())
 }
 
 /// Runs the tests of a file for another process, which gets the events from a file.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
+use super::coverage::Collected;
 use super::events::{Begin, Event, INVALID, PASSED, Refusal, Summary, Verdict};
 use crate::arguments;
 use crate::console::{complain, print};
@@ -38,6 +39,7 @@ pub struct Report {
     /// How many tests the report has numbered.
     numbered: usize,
     junit: Option<JUnit>,
+    coverage: Option<(PathBuf, Collected)>,
 }
 
 /// The file in JUnit's form.
@@ -73,6 +75,7 @@ impl Report {
             invalid: 0,
             numbered: 0,
             junit,
+            coverage: arguments.coverage.clone().map(|folder| (folder, Collected::default())),
         }
     }
 
@@ -86,7 +89,7 @@ impl Report {
 
     /// Adds an event.
     pub fn note(&mut self, event: &Event) {
-        if self.form == Form::Json {
+        if self.form == Form::Json && !matches!(event, Event::Coverage(_)) {
             print(&event.line());
         }
         match event {
@@ -94,6 +97,11 @@ impl Report {
             Event::Test(verdict) => self.test(verdict),
             Event::Module(refusal) => self.module(refusal),
             Event::Diagnostic(_) => self.invalid += 1,
+            Event::Coverage(file) => {
+                if let Some((_, collected)) = &mut self.coverage {
+                    collected.add(file);
+                }
+            }
             Event::Summary(_) => {}
         }
     }
@@ -176,6 +184,10 @@ impl Report {
             return Ok(Exit::Failure);
         }
         self.summarise(time);
+        if let Some((folder, collected)) = &self.coverage {
+            let summary = collected.write(folder)?;
+            self.for_people(|| summary);
+        }
         Ok(if self.counts.failed == 0 { Exit::Success } else { Exit::Failure })
     }
 

@@ -43,7 +43,7 @@ pub mod metering;
 use std::sync::atomic::Ordering;
 
 use squall_events::Kind;
-use squall_heap::{Object, Word};
+use squall_heap::{Object, Tracer, Word};
 
 use crate::concurrency::embedding::errands;
 use crate::concurrency::isolation;
@@ -56,8 +56,8 @@ use crate::model::outcome::Failure;
 use crate::objects::string::symbol_object;
 use crate::state::items::{Item, ItemKind};
 use crate::state::recording;
-use crate::state::sandbox::{Budgets, Grants, Reason, SandboxRef, slots};
-use crate::state::strand::StrandRef;
+use crate::state::sandbox::{self as state, Budgets, Grants, Reason, SandboxRef, slots};
+use crate::state::strand::{Ending, Standing, StrandRef};
 use crate::state::thread::{Thread, Window, allocated};
 use crate::state::vm::Vm;
 
@@ -208,6 +208,7 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
         thread.mutator.native(|| vm.host().write_error(&report));
     }
     end_strands(thread, sandbox);
+    end_lost_turns(thread, sandbox);
     if let Some(code) = sandbox.0.exit_code.get() {
         return vm.end(code);
     }
@@ -238,4 +239,32 @@ fn end_strands(thread: &mut Thread, sandbox: SandboxRef) {
         _ = strands::terminate(thread, object);
     }
     thread.message.clear();
+}
+
+/// The collector found a strand to be lost. If its sandbox ends, its result breaks, should anything wait for it.
+pub(crate) fn lose(strand: StrandRef, tracer: &mut Tracer<'_>) {
+    let Some(sandbox) = strand.sandbox().filter(|_| strand.standing() != Standing::New) else {
+        return;
+    };
+    let Some(mut result) = strands::result_of(strand) else { return };
+    if tracer.update(&mut result) {
+        sandbox.add_orphan(result);
+    }
+}
+
+/// Breaks the results of strands that were lost, and lets the vats go on whose turns these were: the messages that wait
+/// there find the sandbox over. *GC point.*
+fn end_lost_turns(thread: &mut Thread, sandbox: SandboxRef) {
+    let vm = thread.vm;
+    let is_in = |other: &SandboxRef| other.is_in(sandbox);
+    for inner in vm.sandboxes.used().into_iter().filter(is_in) {
+        while let Some(result) = inner.take_orphan() {
+            let error = state::error(sandbox);
+            promises::settle_result(thread, None, result, Ending::Killed, error);
+        }
+    }
+    let vats = vm.vats.all().into_iter();
+    for vat in vats.filter(|vat| vat.sandbox().as_ref().is_some_and(is_in)) {
+        vat.forget_lost_turn(thread);
+    }
 }

@@ -19,6 +19,7 @@ use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer};
 use crate::objects::string::{make_string, text_argument};
 use crate::objects::typed::lists;
+use crate::state::coverage;
 use crate::state::thread::{Thread, Window};
 use crate::state::transactions::effects::Effects;
 use crate::state::vm::Vm;
@@ -36,6 +37,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("hostWriteError:", |thread, window| {
         print_error(thread, bytes_argument(window.get(0)))
+    }),
+    Primitive::ordinary("cover:", |_, window| {
+        coverage::count(window.get(0).as_small_integer().unwrap_or(-1));
+        Outcome::Return(Word::NIL)
     }),
     Primitive::effect("printStackTrace", |thread, _| {
         if grants::allows(thread, grants::CONSOLE) {
