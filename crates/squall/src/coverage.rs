@@ -65,12 +65,21 @@ pub struct FileCoverage {
     pub path: String,
     /// Its text.
     pub text: String,
-    /// How often each line with a statement has run, by its number from 1 on.
-    pub lines: BTreeMap<u32, u64>,
+    /// The lines with statements, in their order.
+    pub lines: Vec<LineCoverage>,
     /// The methods, in the order of their lines.
     pub methods: Vec<MethodCoverage>,
     /// The control structures, in the order of their places.
     pub branches: Vec<BranchCoverage>,
+}
+
+/// How often a line has run.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct LineCoverage {
+    /// Its number, from 1 on.
+    pub line: u32,
+    /// How often.
+    pub count: u64,
 }
 
 /// How often a method was called.
@@ -132,6 +141,7 @@ impl Program {
             ways: ways.into_values().collect(),
         });
         let branches = branches.collect();
+        let lines = lines.into_iter().map(|(line, count)| LineCoverage { line, count }).collect();
         let (path, text) = (self.path.clone(), self.text.clone());
         FileCoverage { path, text, lines, methods, branches }
     }
@@ -143,8 +153,8 @@ impl FileCoverage {
         if self.text != other.text {
             return false;
         }
-        for (line, count) in &other.lines {
-            *self.lines.entry(*line).or_default() += count;
+        for (line, added) in self.lines.iter_mut().zip(&other.lines) {
+            line.count += added.count;
         }
         for (method, added) in self.methods.iter_mut().zip(&other.methods) {
             method.count += added.count;

@@ -12,8 +12,8 @@
 //! *Benchmarks* are the methods of contexts whose names begin with `bench` and take no arguments: [`benchmarks_of`]. The
 //! framework runs one so many times in a row, and tells how long that took.
 //!
-//! The bytecode tells which methods are tests. `lib/Testing.ns` is the framework that modules get; it makes the
-//! instances and judges the results.
+//! The bytecode tells which methods are tests. `lib/Testing.ns` is the framework that modules get; `lib/TestRunner.ns` makes
+//! the instances and judges the results.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ pub enum Outcome {
 /// Runs the tests of modules, one after the other.
 pub struct TestRun {
     machine: Machine,
-    framework: RootHandle,
+    runner: RootHandle,
     watchdog: Option<Watchdog>,
 }
 
@@ -180,13 +180,12 @@ impl TestRun {
         let end = machine.ender();
         let watchdog = limit.map(|limit| Watchdog::new(limit, machine.observer(), move || end(1)));
         let watchdog = watchdog.transpose().map_err(|error| BootError(error.to_string()))?;
-        let class = machine.library_class("Testing")?;
         let platform = machine.platform();
-        match machine.send(class, "usingPlatform:", &[platform])? {
-            Reply::Answer(framework) => Ok(TestRun { machine, framework, watchdog }),
-            Reply::Exit(code) => Err(BootError(format!("the test framework exited with {code}"))),
-            Reply::Stalled => Err(BootError("the test framework waits for ever".into())),
-        }
+        let class = machine.library_class("Testing")?;
+        let testing = answer(machine.send(class, "usingPlatform:", &[platform])?)?;
+        let class = machine.library_class("TestRunner")?;
+        let runner = machine.send(class, "usingPlatform:testing:", &[platform, testing])?;
+        Ok(TestRun { runner: answer(runner)?, machine, watchdog })
     }
 
     /// Makes an instance of a test module, whose tests run next.
@@ -290,7 +289,7 @@ impl TestRun {
         arguments: &[RootHandle],
     ) -> Result<Outcome, BootError> {
         let failed_before = self.machine.failed_turns();
-        match self.machine.send(self.framework, selector, arguments)? {
+        match self.machine.send(self.runner, selector, arguments)? {
             Reply::Answer(_) => {}
             Reply::Exit(code) => return Ok(Outcome::Exit(code)),
             Reply::Stalled => return Ok(Outcome::Error("it waits for ever".to_owned())),
@@ -299,7 +298,7 @@ impl TestRun {
             return Ok(Outcome::Exit(code));
         }
         if self.machine.failed_turns() > failed_before {
-            self.machine.send(self.framework, "turnsFailed", &[])?;
+            self.machine.send(self.runner, "turnsFailed", &[])?;
         }
         let message = self.ask("message")?;
         Ok(match self.ask("outcome")?.as_str() {
@@ -311,10 +310,16 @@ impl TestRun {
     }
 
     fn ask(&mut self, selector: &str) -> Result<String, BootError> {
-        match self.machine.send(self.framework, selector, &[])? {
-            Reply::Answer(object) => Ok(self.machine.text(object).unwrap_or_default()),
-            Reply::Exit(code) => Err(BootError(format!("the test framework exited with {code}"))),
-            Reply::Stalled => Err(BootError("the test framework waits for ever".into())),
-        }
+        let object = answer(self.machine.send(self.runner, selector, &[])?)?;
+        Ok(self.machine.text(object).unwrap_or_default())
+    }
+}
+
+/// The answer of the framework, which neither exits nor waits.
+fn answer(reply: Reply<RootHandle>) -> Result<RootHandle, BootError> {
+    match reply {
+        Reply::Answer(object) => Ok(object),
+        Reply::Exit(code) => Err(BootError(format!("the test framework exited with {code}"))),
+        Reply::Stalled => Err(BootError("the test framework waits for ever".into())),
     }
 }

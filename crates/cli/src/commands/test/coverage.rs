@@ -96,7 +96,7 @@ impl Shares {
     fn of(file: &FileCoverage) -> Shares {
         let ways = file.branches.iter().flat_map(|branch| &branch.ways);
         Shares {
-            lines: Share::of(file.lines.values().copied()),
+            lines: Share::of(file.lines.iter().map(|line| line.count)),
             branches: Share::of(ways.copied()),
         }
     }

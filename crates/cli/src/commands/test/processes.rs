@@ -77,7 +77,7 @@ fn run_one(file: &str) -> std::io::Result<Finished> {
         .args(own);
     let output = command.stdin(Stdio::null()).output()?;
     let lines = fs::read_to_string(events.path())?;
-    let events = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let events = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     Ok(Finished { status: output.status, output: output.stdout, errors: output.stderr, events })
 }
 

@@ -34,10 +34,10 @@ fn add(text: &mut String, file: &FileCoverage) -> std::fmt::Result {
         }
     }
     writeln!(text, "BRF:{}\nBRH:{}", ways.0, ways.1)?;
-    for (line, count) in &file.lines {
-        writeln!(text, "DA:{line},{count}")?;
+    for line in &file.lines {
+        writeln!(text, "DA:{},{}", line.line, line.count)?;
     }
-    let run = file.lines.values().filter(|&&count| count > 0).count();
+    let run = file.lines.iter().filter(|line| line.count > 0).count();
     writeln!(text, "LF:{}\nLH:{run}\nend_of_record", file.lines.len())
 }
 
@@ -49,14 +49,14 @@ fn taken(is_reached: bool, count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use squall::coverage::{BranchCoverage, MethodCoverage};
+    use squall::coverage::{BranchCoverage, LineCoverage, MethodCoverage};
 
     #[test]
     fn records_have_methods_branches_and_lines() {
         let file = FileCoverage {
             path: "a.ns".into(),
             text: String::new(),
-            lines: [(3, 2), (4, 0)].into(),
+            lines: vec![LineCoverage { line: 3, count: 2 }, LineCoverage { line: 4, count: 0 }],
             methods: vec![MethodCoverage { name: "A>>b:c:".into(), line: 2, count: 2 }],
             branches: vec![
                 BranchCoverage { line: 3, column: 9, ways: vec![2, 0] },

@@ -69,7 +69,8 @@ fn page_of(file: &FileCoverage) -> String {
 
 /// A line of a file's text.
 fn line(number: u32, text: &str, file: &FileCoverage) -> String {
-    let count = file.lines.get(&number).copied();
+    let place = file.lines.binary_search_by_key(&number, |line| line.line);
+    let count = place.ok().map(|place| file.lines[place].count);
     let missing = file.branches.iter().filter(|branch| branch.line == number);
     let missing: Vec<String> = missing.filter_map(way_not_gone).collect();
     let class = match (count, missing.is_empty()) {
@@ -108,6 +109,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use squall::coverage::LineCoverage;
 
     #[test]
     fn texts_are_escaped_and_missing_ways_are_named() {
@@ -115,7 +117,7 @@ mod tests {
         let file = FileCoverage {
             path: "<a>.ns".into(),
             text: "x < 3 ifTrue: [ \"&\" ]\nsecond".into(),
-            lines: [(1, 3)].into(),
+            lines: vec![LineCoverage { line: 1, count: 3 }],
             methods: Vec::new(),
             branches: vec![branch],
         };
