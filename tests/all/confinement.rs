@@ -18,7 +18,27 @@ pub fn trials() -> Vec<Trial> {
         let name = crate::shown(&path);
         Trial::test(name, move || Ok(run(&path)?))
     });
-    trials.collect()
+    let commands = ["test", "bench --time=0.1 --warm-up=0.1"];
+    let commands = commands.map(|command| {
+        let name = format!("tests/confinement/parts/reads.ns ({command})");
+        Trial::test(name, move || Ok(measure_or_test(command)?))
+    });
+    trials.chain(commands).collect()
+}
+
+/// Runs the tests, or the benchmarks, of a module that passes only if it is confined.
+fn measure_or_test(command: &str) -> Result<(), String> {
+    if !is_possible() {
+        println!("skipped: this system cannot confine a program");
+        return Ok(());
+    }
+    let words = format!("{command} --confine --allow-ffi tests/confinement/parts/reads.ns");
+    let confined = Run::new(words.split(' ')).execute();
+    let free = Run::new(words.replace("--confine ", "").split(' ')).execute();
+    match (confined.exit, free.exit) {
+        (0, 1) => Ok(()),
+        exits => Err(format!("exit codes {exits:?}\n{}\n{}", confined.output, free.output)),
+    }
 }
 
 fn run(path: &Path) -> Result<(), String> {

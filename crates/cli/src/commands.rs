@@ -67,8 +67,8 @@ fn refuse_trace(command: &Command) -> Option<Exit> {
         Command::Profile(arguments) => &arguments.machine,
         Command::Eval(arguments) => &arguments.machine,
         Command::Repl(arguments) => &arguments.machine,
-        Command::Test(arguments) => &arguments.machine,
-        Command::Bench(arguments) => &arguments.machine,
+        Command::Test(arguments) => &arguments.modules.machine,
+        Command::Bench(arguments) => &arguments.modules.machine,
         Command::Disasm(arguments) => &arguments.machine,
         _ => return None,
     };

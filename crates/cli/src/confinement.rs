@@ -18,7 +18,7 @@ use squall::options::Options;
 use squall::{Grant, NetworkGrant};
 use squall_system::confinement::{Confinement, Network, Problem};
 
-use crate::arguments::{Command, MachineArguments};
+use crate::arguments::{Bench, Command, MachineArguments, Test};
 use crate::console::complain;
 use crate::exit::Exit;
 use crate::files::STANDARD_INPUT;
@@ -32,6 +32,11 @@ pub fn begin(command: &Command) -> Result<(), Exit> {
     _ = Options::default();
     let mut confinement = confinement(machine, files);
     confinement.readable.extend(packages);
+    match command {
+        Command::Test(test) => confinement.writable.extend(test.events.clone()),
+        Command::Bench(bench) => confinement.readable.extend(bench.against.clone()),
+        _ => {}
+    }
     confinement.begin().map_err(|problem| {
         complain(&problem.to_string());
         match problem {
@@ -50,8 +55,9 @@ fn confined(command: &Command) -> Option<(&MachineArguments, &[String])> {
         }
         Command::Eval(eval) => (&eval.machine, &[]),
         Command::Repl(repl) => (&repl.machine, &[]),
-        // The processes for the schedules are confined, each for itself.
-        Command::Test(test) if test.schedules.is_none() => (&test.machine, &test.files),
+        // The processes that run the tests are confined, each for itself.
+        Command::Test(test) if test.only.is_some() => (&test.modules.machine, &test.modules.files),
+        Command::Bench(bench) => (&bench.modules.machine, &bench.modules.files),
         _ => return None,
     };
     machine.confine.then_some((machine, files))
@@ -62,7 +68,9 @@ fn package_folders(command: &Command) -> Result<Vec<PathBuf>, Exit> {
     let (words, arguments) = match command {
         Command::Run(run) => (&run.program, &run.packages),
         Command::Profile(profile) => (&profile.program, &profile.packages),
-        Command::Test(test) => (&test.files, &test.packages),
+        Command::Test(Test { modules, .. }) | Command::Bench(Bench { modules, .. }) => {
+            (&modules.files, &modules.packages)
+        }
         _ => return Ok(Vec::new()),
     };
     packages::folders_of(words.first().map(String::as_str), arguments)

@@ -135,7 +135,7 @@ pub fn module_with_includes(
         FileKind::Binary => {
             let module = format::decode(bytes)
                 .map_err(|error| CompileProblem::Bytecode(vec![format!("{path}: {error}")]))?;
-            verified(path, module)
+            verified(path, module, Trust::Untrusted)
         }
         FileKind::Assembly => {
             let assembly = Assembly::of(path, bytes, read)?;
@@ -196,8 +196,11 @@ pub fn compile_newspeak(
 ) -> Result<RunnableModule, CompileProblem> {
     let options = CompileOptions { trusted: false };
     match coverage::compile(&source, &options) {
-        // The verifier refuses probes, which are primitives.
-        Ok(module) if verify_all && !coverage::is_recorded() => verified(source.name(), module),
+        // Probes are primitives, which only trusted modules may have.
+        Ok(module) if verify_all && coverage::is_recorded() => {
+            verified(source.name(), module, Trust::Trusted)
+        }
+        Ok(module) if verify_all => verified(source.name(), module, Trust::Untrusted),
         Ok(module) => Ok(RunnableModule(module)),
         Err(diagnostics) => Err(CompileProblem::Newspeak(source, diagnostics)),
     }
@@ -229,8 +232,8 @@ pub fn warnings_before_run(source: &Source) -> Vec<squall_newspeak::Diagnostic> 
     diagnostics
 }
 
-fn verified(path: &str, module: Module) -> Result<RunnableModule, CompileProblem> {
-    match verify(&module, Trust::Untrusted) {
+fn verified(path: &str, module: Module, trust: Trust) -> Result<RunnableModule, CompileProblem> {
+    match verify(&module, trust) {
         Ok(()) => Ok(RunnableModule(module)),
         Err(errors) => {
             let lines = errors.iter().map(|error| format!("{path}: {error}"));

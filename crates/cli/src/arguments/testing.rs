@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use squall::Options;
 
 use super::{MachineArguments, PackageArguments, seconds};
+use crate::exit::Exit;
+use crate::packages;
 
-/// Run the tests in files.
-///
-/// A test module has the factory `usingPlatform:testFramework:`. Test contexts are classes in it
-/// with a class-side method TEST_CONTEXT; tests are their methods whose names begin with `test`.
+/// What the commands have in common that run methods of test modules.
 #[derive(Args, Debug)]
-pub struct Test {
+pub struct TestModules {
     #[command(flatten)]
     pub machine: MachineArguments,
 
@@ -22,6 +22,31 @@ pub struct Test {
     /// Show results as JSON, one object per line
     #[arg(long)]
     pub json: bool,
+
+    /// Test modules, and folders with test modules; by default, the current folder
+    #[arg(value_name = "FILE", default_value = ".")]
+    pub files: Vec<String>,
+}
+
+impl TestModules {
+    /// The options of the machine for the module in a file, with the packages of the file's project.
+    pub fn options(&self, file: &str) -> Result<Options, Exit> {
+        let mut options = self.machine.options(self.files.clone());
+        if let Some(project) = packages::project_of(file, &self.packages)? {
+            options.packages = packages::packages_of(&project)?;
+        }
+        Ok(options)
+    }
+}
+
+/// Run the tests in files.
+///
+/// A test module has the factory `usingPlatform:testFramework:`. Test contexts are classes in it
+/// with a class-side method TEST_CONTEXT; tests are their methods whose names begin with `test`.
+#[derive(Args, Debug)]
+pub struct Test {
+    #[command(flatten)]
+    pub modules: TestModules,
 
     /// Show results by the Test Anything Protocol
     #[arg(long, conflicts_with = "json")]
@@ -66,10 +91,6 @@ pub struct Test {
     /// The most time that a test may take, in seconds; by default 60 with --schedules, and else unlimited
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-
-    /// Test modules, and folders with test modules; by default, the current folder
-    #[arg(value_name = "FILE", default_value = ".")]
-    pub files: Vec<String>,
 }
 
 /// Measure the benchmarks in test modules.
@@ -79,14 +100,7 @@ pub struct Test {
 #[derive(Args, Debug)]
 pub struct Bench {
     #[command(flatten)]
-    pub machine: MachineArguments,
-
-    #[command(flatten)]
-    pub packages: PackageArguments,
-
-    /// Show results as JSON, one object per line
-    #[arg(long)]
-    pub json: bool,
+    pub modules: TestModules,
 
     /// Run only benchmarks whose name contains this text; names are `Context.benchSomething`
     #[arg(long, value_name = "TEXT")]
@@ -101,14 +115,10 @@ pub struct Bench {
     pub warm_up: Duration,
 
     /// Write the samples into a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "confine")]
     pub save: Option<PathBuf>,
 
     /// Compare with the samples in a file, which --save has written
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
-
-    /// Test modules, and folders with test modules; by default, the current folder
-    #[arg(value_name = "FILE", default_value = ".")]
-    pub files: Vec<String>,
 }

@@ -26,7 +26,6 @@ use super::{internal, start};
 use crate::arguments;
 use crate::console::{complain, print};
 use crate::exit::Exit;
-use crate::packages;
 
 /// A sample takes at least this time.
 const SAMPLE: Duration = Duration::from_millis(5);
@@ -37,13 +36,13 @@ const MOST: usize = 1000;
 
 /// Measures the benchmarks in the files.
 pub fn bench(arguments: &arguments::Bench) -> Result<Exit, Exit> {
-    if arguments.machine.seed.is_some() {
+    if arguments.modules.machine.seed.is_some() {
         complain("with --seed, time is simulated: a benchmark measures nothing");
         return Err(Exit::Usage);
     }
     let before = arguments.against.as_deref().map(Saved::read).transpose()?;
     let mut run = Run { arguments, before, now: Saved::default(), found: 0, failed: 0 };
-    for file in modules::in_files(&arguments.files)? {
+    for file in modules::in_files(&arguments.modules.files)? {
         run.file(&file)?;
     }
     if run.found == 0 {
@@ -69,10 +68,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn file(&mut self, file: &str) -> Result<(), Exit> {
-        let mut options = self.arguments.machine.options(self.arguments.files.clone());
-        if let Some(project) = packages::project_of(file, &self.arguments.packages)? {
-            options.packages = packages::packages_of(&project)?;
-        }
+        let options = self.arguments.modules.options(file)?;
         let module = load(file, options.verify_all)?;
         let filter = self.arguments.filter.as_deref().unwrap_or("");
         let mut benchmarks = benchmarks_of(module.module());
@@ -146,7 +142,7 @@ impl Run<'_> {
         let figures = summary(&samples.times);
         let before = self.before.as_ref().and_then(|before| before.times(file, &name));
         let ratio = before.map(|before| ratio(&samples.times, before));
-        match self.arguments.json {
+        match self.arguments.modules.json {
             true => {
                 let mut object = json!({
                     "file": file, "name": name, "nanoseconds": rounded(figures.median),
@@ -169,7 +165,7 @@ impl Run<'_> {
     fn failure(&self, file: &str, name: &str, outcome: Outcome) {
         let (word, message) = describe(outcome);
         let message = message.unwrap_or_default();
-        if self.arguments.json {
+        if self.arguments.modules.json {
             let object: Value =
                 json!({ "file": file, "name": name, "outcome": word, "message": message });
             return print(&format!("{object}\n"));
@@ -179,7 +175,7 @@ impl Run<'_> {
     }
 
     fn for_people(&self, text: impl FnOnce() -> String) {
-        if !self.arguments.json {
+        if !self.arguments.modules.json {
             print(&text());
         }
     }

@@ -29,9 +29,6 @@ pub use machine::describe;
 use report::Report;
 
 pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
-    if arguments.coverage.is_some() {
-        squall::coverage::begin();
-    }
     if let (Some(file), Some(events)) = (&arguments.only, &arguments.events) {
         return machine::run_for_parent(arguments, file, events);
     }
@@ -41,10 +38,13 @@ pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
     if arguments.watch {
         return watch::watch(arguments);
     }
-    let files = modules::in_files(&arguments.files)?;
+    let files = modules::in_files(&arguments.modules.files)?;
     let mut report = Report::new(arguments);
     match &files[..] {
-        [file] => machine::run(arguments, file, &mut |event| report.note(&event))?,
+        // Only a process that does no more than run tests can be confined.
+        [file] if !arguments.modules.machine.confine => {
+            machine::run(arguments, file, &mut |event| report.note(&event))?
+        }
         files => processes::run(arguments, files, &mut report)?,
     }
     report.finish()

@@ -1,4 +1,4 @@
-//! `squall test --coverage`: the report of what the tests have covered. [`super::test`] begins the recording, and
+//! `squall test --coverage`: the report of what the tests have covered. [`super::machine`] begins the recording, and
 //! [`super::report`] collects the files' coverage and has this module write it.
 //!
 //! The folder of the report gets a file `lcov.info`, for editors and servers, and pages of HTML that need nothing else

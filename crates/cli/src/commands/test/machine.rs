@@ -16,7 +16,6 @@ use crate::commands::{internal, start};
 use crate::console::{colour, print_error};
 use crate::exit::Exit;
 use crate::files::{self, Input};
-use crate::packages;
 
 /// Runs the tests of a file. Mistakes that its events do not tell are shown on the standard error output.
 pub fn run(
@@ -24,11 +23,11 @@ pub fn run(
     file: &str,
     report: &mut dyn FnMut(Event),
 ) -> Result<(), Exit> {
-    let mut options = arguments.machine.options(arguments.files.clone());
-    if let Some(project) = packages::project_of(file, &arguments.packages)? {
-        options.packages = packages::packages_of(&project)?;
+    if arguments.coverage.is_some() {
+        squall::coverage::begin();
     }
-    let module = load(file, arguments.json, options.verify_all, report)?;
+    let options = arguments.modules.options(file)?;
+    let module = load(file, arguments.modules.json, options.verify_all, report)?;
     let filter = arguments.filter.as_deref().unwrap_or("");
     let (chosen, skipped): (Vec<Test>, Vec<Test>) =
         tests_of(module.module()).into_iter().partition(|test| test.name().contains(filter));

@@ -53,7 +53,7 @@ struct JUnit {
 impl Report {
     /// An empty report; the run begins.
     pub fn new(arguments: &arguments::Test) -> Report {
-        let form = match (arguments.json, arguments.tap) {
+        let form = match (arguments.modules.json, arguments.tap) {
             (true, _) => Form::Json,
             (_, true) => Form::Tap,
             _ => Form::People,

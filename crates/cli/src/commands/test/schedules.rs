@@ -25,7 +25,7 @@ const DEFAULT_LIMIT: &str = "--timeout=60";
 /// Runs the tests under `count` seeds, up to the first seed under which they fail.
 pub fn test_schedules(arguments: &arguments::Test, count: u64) -> Result<Exit, Exit> {
     let begin = Instant::now();
-    let first = arguments.machine.seed.unwrap_or(1);
+    let first = arguments.modules.machine.seed.unwrap_or(1);
     let search = Mutex::new(Search { next: first, end: first.saturating_add(count), failed: None });
     std::thread::scope(|scope| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -34,10 +34,12 @@ pub fn test_schedules(arguments: &arguments::Test, count: u64) -> Result<Exit, E
     let search = search.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     match search.failed {
         None => {
-            report(arguments.json, count, None, begin.elapsed());
+            report(arguments.modules.json, count, None, begin.elapsed());
             Ok(Exit::Success)
         }
-        Some((seed, run)) => failed(arguments.json, seed - first, seed, run?, begin.elapsed()),
+        Some((seed, run)) => {
+            failed(arguments.modules.json, seed - first, seed, run?, begin.elapsed())
+        }
     }
 }
 

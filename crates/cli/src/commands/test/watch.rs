@@ -28,7 +28,7 @@ pub fn watch(arguments: &arguments::Test) -> Result<Exit, Exit> {
         _ = sender.send(event);
     });
     let mut watcher = watcher.map_err(cannot_watch)?;
-    for path in &arguments.files {
+    for path in &arguments.modules.files {
         watcher.watch(&folder_of(path), RecursiveMode::Recursive).map_err(cannot_watch)?;
     }
     loop {
@@ -45,7 +45,7 @@ pub fn watch(arguments: &arguments::Test) -> Result<Exit, Exit> {
 
 /// Runs the tests once; mistakes are shown, and may be mended.
 fn run(arguments: &arguments::Test) {
-    let Ok(files) = modules::in_files(&arguments.files) else { return };
+    let Ok(files) = modules::in_files(&arguments.modules.files) else { return };
     let mut report = Report::new(arguments);
     if processes::run(arguments, &files, &mut report).is_ok() {
         // The summary has the result.
