@@ -26,7 +26,7 @@ use squall::{
 };
 
 pub use packages::{Add, Build, New, PackageArguments, Remove, Tree, Update, Vendor};
-pub use testing::{Bench, Test};
+pub use testing::{Bench, Test, TestModules};
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
 #[derive(Parser, Debug)]

@@ -4,11 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use squall::Options;
 
 use super::{MachineArguments, PackageArguments, seconds};
-use crate::exit::Exit;
-use crate::packages;
 
 /// What the commands have in common that run methods of test modules.
 #[derive(Args, Debug)]
@@ -26,17 +23,6 @@ pub struct TestModules {
     /// Test modules, and folders with test modules; by default, the current folder
     #[arg(value_name = "FILE", default_value = ".")]
     pub files: Vec<String>,
-}
-
-impl TestModules {
-    /// The options of the machine for the module in a file, with the packages of the file's project.
-    pub fn options(&self, file: &str) -> Result<Options, Exit> {
-        let mut options = self.machine.options(self.files.clone());
-        if let Some(project) = packages::project_of(file, &self.packages)? {
-            options.packages = packages::packages_of(&project)?;
-        }
-        Ok(options)
-    }
 }
 
 /// Run the tests in files.

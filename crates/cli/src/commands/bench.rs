@@ -68,7 +68,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn file(&mut self, file: &str) -> Result<(), Exit> {
-        let options = self.arguments.modules.options(file)?;
+        let options = modules::options(&self.arguments.modules, file)?;
         let module = load(file, options.verify_all)?;
         let filter = self.arguments.filter.as_deref().unwrap_or("");
         let mut benchmarks = benchmarks_of(module.module());

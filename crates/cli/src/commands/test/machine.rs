@@ -11,6 +11,7 @@ use squall_newspeak::diagnostics::json::to_json;
 use squall_newspeak::{Diagnostic, Source};
 
 use super::events::{Begin, Event, INVALID, PASSED, Refusal, Verdict};
+use super::modules;
 use crate::arguments;
 use crate::commands::{internal, start};
 use crate::console::{colour, print_error};
@@ -26,7 +27,7 @@ pub fn run(
     if arguments.coverage.is_some() {
         squall::coverage::begin();
     }
-    let options = arguments.modules.options(file)?;
+    let options = modules::options(&arguments.modules, file)?;
     let module = load(file, arguments.modules.json, options.verify_all, report)?;
     let filter = arguments.filter.as_deref().unwrap_or("");
     let (chosen, skipped): (Vec<Test>, Vec<Test>) =

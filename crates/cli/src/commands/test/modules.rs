@@ -1,20 +1,31 @@
-//! The test modules in files and folders. [`super::test`] asks for them.
+//! The test modules in files and folders, and the options to run one. [`super::test`] and `squall bench` ask for them.
 //!
 //! A file that is named is a test module, or its run says why not. Below a folder, the test modules are the files whose
 //! main class has the factory of test modules; packages that were copied into the project are left out.
 
 use std::path::Path;
 
+use squall::Options;
 use squall::compiler::FileKind;
 use squall::testing::FACTORY;
 use squall_newspeak::{Source, parse};
 
+use crate::arguments::TestModules;
 use crate::console::complain;
 use crate::exit::Exit;
-use crate::files;
+use crate::{files, packages};
 
 /// The folder of packages that were copied into a project.
 const VENDOR: &str = "vendor";
+
+/// The options of the machine for the module in a file, with the packages of the file's project.
+pub fn options(arguments: &TestModules, file: &str) -> Result<Options, Exit> {
+    let mut options = arguments.machine.options(arguments.files.clone());
+    if let Some(project) = packages::project_of(file, &arguments.packages)? {
+        options.packages = packages::packages_of(&project)?;
+    }
+    Ok(options)
+}
 
 /// The test modules among files and below folders, each once.
 pub fn in_files(paths: &[String]) -> Result<Vec<String>, Exit> {
