@@ -177,7 +177,7 @@ fn may_be_entered(thread: &Thread, strand: &Claimed) -> bool {
 fn go_on(thread: &mut Thread, strand: Claimed) {
     thread.native_stack.is_outdated = true;
     worker::replace(thread, strand);
-    worker::end_if_killed(thread, thread.strand());
+    worker::end_if_killed(thread);
     let goes_on_otherwise = thread.is_guarded != thread.runs_guarded || thread.watch.steps;
     if goes_on_otherwise && thread.stop == Stop::Returned {
         thread.resumption = thread.state;

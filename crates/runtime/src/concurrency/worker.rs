@@ -331,7 +331,7 @@ fn resume(thread: &mut Thread, claimed: Claimed) {
         if standing == Standing::New {
             begin(thread, strand);
         }
-        end_if_killed(thread, strand);
+        end_if_killed(thread);
         tier.run(thread);
     }
     while messages::next_step(thread) {
@@ -391,21 +391,26 @@ fn enter_by(thread: &mut Thread, strand: Claimed, enter: impl FnOnce(&mut Thread
     }
 }
 
+/// Handles what was asked of the strand that was just entered: its sandbox has ended, or other strands have wishes.
+///
+/// Its first steps may have stopped it already: a poll has preempted it, or it has parked and is not this thread's any
+/// more. Its state then stands nowhere that an unwinding could begin; it is ended when it is entered again.
 #[inline]
-pub(super) fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
-    if thread.is_parked {
+pub(super) fn end_if_killed(thread: &mut Thread) {
+    if thread.stop != Stop::Returned {
         return;
     }
     if sandbox::is_over(thread) {
         unwind::kill(thread);
-    } else if strand.has_wishes() {
-        heed(thread, strand);
+    } else if thread.strand().has_wishes() {
+        heed(thread);
     }
 }
 
 /// Handles the wishes of other strands for this one, which is about to continue.
 #[cold]
-fn heed(thread: &mut Thread, strand: StrandRef) {
+fn heed(thread: &mut Thread) {
+    let strand = thread.strand();
     if strand.is_killed() {
         kill(thread, strand);
     } else {
@@ -417,9 +422,8 @@ fn heed(thread: &mut Thread, strand: StrandRef) {
 /// Goes on with a strand that C has called, and that has been [handed over](anchor::hand_over) to this native
 /// thread again.
 pub fn reenter(thread: &mut Thread, claimed: Claimed) {
-    let strand = claimed.strand();
     enter(thread, claimed);
-    end_if_killed(thread, strand);
+    end_if_killed(thread);
 }
 
 /// Ends a strand that is about to continue: at once if that is why it continues, otherwise at its next poll. So a
