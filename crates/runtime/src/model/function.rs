@@ -288,7 +288,7 @@ impl Site {
     pub const CACHE: usize = std::mem::offset_of!(Site, cache);
 
     /// A site without caches whose function is not known yet.
-    pub(crate) fn new() -> Site {
+    pub(crate) const fn new() -> Site {
         let empty = CacheEntry::empty() as *const CacheEntry as *mut CacheEntry;
         Site {
             return_pc: std::ptr::null(),

@@ -137,15 +137,16 @@ pub struct ClassPath {
     pub from_class: bool,
 }
 
+static EMPTY: CacheEntry = CacheEntry {
+    layout: LayoutId::NONE,
+    simple: Simple::None,
+    operand: 0,
+    action: Action::Missing,
+};
+
 impl CacheEntry {
     /// The entry of a site that was not used yet: no object has its layout.
-    pub fn empty() -> &'static CacheEntry {
-        static EMPTY: CacheEntry = CacheEntry {
-            layout: LayoutId::NONE,
-            simple: Simple::None,
-            operand: 0,
-            action: Action::Missing,
-        };
+    pub const fn empty() -> &'static CacheEntry {
         &EMPTY
     }
 

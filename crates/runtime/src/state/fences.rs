@@ -10,21 +10,23 @@
 //!
 //! Invariant: both are real fences unless [`are_asymmetric`], which is found out once, by [`prepare`].
 
-use std::sync::OnceLock;
-use std::sync::atomic::{Ordering, compiler_fence, fence};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-static ARE_ASYMMETRIC: OnceLock<bool> = OnceLock::new();
+/// Written once, by [`prepare`], which comes before every use: a light fence may read it without a question.
+static ARE_ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
 /// To be called before any thread uses a fence, and best before the process has a second one: then the system does it at
 /// once, and in ten or twenty milliseconds otherwise.
 pub fn prepare() {
-    ARE_ASYMMETRIC.get_or_init(|| membarrier(REGISTER));
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| ARE_ASYMMETRIC.store(membarrier(REGISTER), Ordering::Relaxed));
 }
 
 /// Whether a light fence costs nothing, and a heavy one is a call of the system that takes a microsecond.
 #[inline(always)]
 pub fn are_asymmetric() -> bool {
-    ARE_ASYMMETRIC.get() == Some(&true)
+    ARE_ASYMMETRIC.load(Ordering::Relaxed)
 }
 
 /// The fence of the frequent side.

@@ -29,7 +29,6 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use squall_bytecode::codes::internal::{HALT, LEAVE_CHUNK};
@@ -339,36 +338,45 @@ impl Stack {
     }
 }
 
-/// The site below a strand's first frame.
-pub fn exit_site() -> &'static Site {
-    static SITE: OnceLock<Site> = OnceLock::new();
-    SITE.get_or_init(|| special_site(HALT))
-}
+/// The code of the special sites.
+static HALT_CODE: AtomicU32 = AtomicU32::new(HALT as u32);
+static CALLBACK_CODE: AtomicU32 = AtomicU32::new(HALT as u32);
+static BOUNDARY_CODE: AtomicU32 = AtomicU32::new(LEAVE_CHUNK as u32);
 
-/// The code that ends a strand.
-pub fn halt_code() -> *const AtomicU32 {
-    exit_site().return_pc
-}
+static EXIT_SITE: Site = special_site(&HALT_CODE);
+static CALLBACK_SITE: Site = special_site(&CALLBACK_CODE);
+static BOUNDARY_SITE: Site = special_site(&BOUNDARY_CODE);
 
-/// The site below the first frame of every other chunk.
-pub fn boundary_site() -> &'static Site {
-    static SITE: OnceLock<Site> = OnceLock::new();
-    SITE.get_or_init(|| special_site(LEAVE_CHUNK))
-}
-
-/// The site below the first frame of the code that C calls.
-pub fn callback_site() -> &'static Site {
-    static SITE: OnceLock<Site> = OnceLock::new();
-    SITE.get_or_init(|| special_site(HALT))
-}
-
-fn special_site(opcode: u8) -> Site {
-    let code: &'static [AtomicU32] = Box::leak(Box::new([AtomicU32::new(u32::from(opcode))]));
+const fn special_site(code: &'static AtomicU32) -> Site {
     let mut site = Site::new();
-    site.return_pc = code.as_ptr();
+    site.return_pc = code;
     site.window = CHUNK_HEADER as u16;
     site.destination = CHUNK_RESULT as u16;
     site
+}
+
+/// The site below a strand's first frame.
+#[inline(always)]
+pub fn exit_site() -> &'static Site {
+    &EXIT_SITE
+}
+
+/// The code that ends a strand.
+#[inline(always)]
+pub fn halt_code() -> *const AtomicU32 {
+    &HALT_CODE
+}
+
+/// The site below the first frame of every other chunk.
+#[inline(always)]
+pub fn boundary_site() -> &'static Site {
+    &BOUNDARY_SITE
+}
+
+/// The site below the first frame of the code that C calls.
+#[inline(always)]
+pub fn callback_site() -> &'static Site {
+    &CALLBACK_SITE
 }
 
 /// An activation, seen from outside.
