@@ -2,7 +2,7 @@
 //! few times in each slice, and leaves its requests here.
 //!
 //! *Progress* is one word in a cache line of the worker's own: how many items the worker has begun, whether an item runs,
-//! and whether an item waits where no other worker can steal it. A switch costs one relaxed store. The monitor compares
+//! and how many wait where no other worker can steal them. A switch costs one relaxed store. The monitor compares
 //! the words of two looks, so no worker reads a clock.
 //!
 //! A *request* names the item that it concerns by the item's number, and the runtime then brings the worker to the slow
@@ -35,9 +35,12 @@
 use crate::outside::Whereabouts;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
-const HAS_PRIVATE: u64 = 1;
-const RUNS: u64 = 2;
-const COUNT_SHIFT: u32 = 2;
+const RUNS: u64 = 1;
+const PRIVATE_SHIFT: u32 = 1;
+/// The greatest count of private items: more than the next slot and the near items.
+pub(crate) const MOST_PRIVATE: usize = 0x1FF;
+const _: () = assert!(MOST_PRIVATE > crate::worker::MOST_NEAR + 1);
+const COUNT_SHIFT: u32 = 10;
 
 /// The words that one worker and the monitor share.
 pub(crate) struct Watch {
@@ -56,8 +59,8 @@ pub(crate) struct Progress {
     pub(crate) count: u64,
     /// Whether the last of them still runs.
     pub(crate) runs: bool,
-    /// Whether an item waits that no other worker can steal: in the next slot, or behind.
-    pub(crate) has_private: bool,
+    /// How many items wait that no other worker can steal; no more than [`MOST_PRIVATE`] are counted.
+    pub(crate) private: usize,
 }
 
 /// A request of the monitor, valid as long as the worker runs the same item.
@@ -87,8 +90,9 @@ impl Watch {
     /// Called by the worker.
     #[inline(always)]
     pub(crate) fn set_progress(&self, progress: Progress) {
-        let Progress { count, runs, has_private } = progress;
-        let word = count << COUNT_SHIFT | u64::from(runs) << 1 | u64::from(has_private);
+        let Progress { count, runs, private } = progress;
+        debug_assert!(private <= MOST_PRIVATE);
+        let word = count << COUNT_SHIFT | (private as u64) << PRIVATE_SHIFT | u64::from(runs);
         self.progress.store(word, Ordering::Relaxed);
     }
 
@@ -98,7 +102,7 @@ impl Watch {
         Progress {
             count: word >> COUNT_SHIFT,
             runs: word & RUNS != 0,
-            has_private: word & HAS_PRIVATE != 0,
+            private: (word >> PRIVATE_SHIFT) as usize & MOST_PRIVATE,
         }
     }
 

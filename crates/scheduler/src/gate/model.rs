@@ -35,7 +35,7 @@ impl Model {
 
     /// The part of a worker with a waiting item.
     fn recall(&self, worker: usize) {
-        self.watches[worker].set_progress(Progress { count: 1, runs: true, has_private: true });
+        self.watches[worker].set_progress(Progress { count: 1, runs: true, private: 1 });
         self.watches[worker].withdraw_excuse();
         assert_eq!(self.gate.recall(), Kick::Done);
     }

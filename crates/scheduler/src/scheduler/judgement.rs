@@ -105,13 +105,13 @@ impl Observation {
         now: Duration,
         slice: Duration,
     ) -> Measure {
-        let Progress { count, runs, has_private } = sight.progress;
+        let Progress { count, runs, private } = sight.progress;
         let begun = count - self.count;
         let has_waited = self.waiting > begun;
         if begun > 0 || !runs {
             (self.count, self.since) = (count, now);
         }
-        self.waiting = sight.queued as u64 + u64::from(has_private);
+        self.waiting = (sight.queued + private) as u64;
         if !runs {
             return Measure::None;
         }
@@ -239,9 +239,9 @@ mod tests {
 
     const SLICE: Duration = Duration::from_millis(10);
 
-    fn sight(count: u64, has_private: bool, queued: usize) -> Sight {
+    fn sight(count: u64, private: usize, queued: usize) -> Sight {
         Sight {
-            progress: Progress { count, runs: true, has_private },
+            progress: Progress { count, runs: true, private },
             queued,
             is_excused: false,
             has_injected: false,
@@ -262,20 +262,20 @@ mod tests {
 
     #[test]
     fn an_item_that_waited_since_the_last_look_gets_help() {
-        let measures = judge(&[sight(1, false, 2), sight(2, false, 2)]);
+        let measures = judge(&[sight(1, 0, 2), sight(2, 0, 2)]);
         assert_eq!(measures, [Measure::None, Measure::Wake]);
     }
 
     #[test]
     fn items_that_were_all_begun_since_get_no_help() {
-        let measures = judge(&[sight(1, true, 3), sight(5, true, 3), sight(9, true, 3)]);
+        let measures = judge(&[sight(1, 1, 3), sight(5, 1, 3), sight(9, 1, 3)]);
         assert_eq!(measures, [Measure::None; 3]);
     }
 
     #[test]
     fn an_item_that_waited_behind_very_short_ones_gets_no_help() {
         let mut observation = Observation::default();
-        let sight = sight(1, false, 2);
+        let sight = sight(1, 0, 2);
         _ = observation.judge(sight, false, SLICE, SLICE);
         assert_eq!(observation.judge(sight, true, SLICE, SLICE), Measure::None);
         assert_eq!(observation.judge(sight, false, SLICE, SLICE), Measure::Wake);
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn items_are_fine_or_not_by_their_average() {
         let mut observation = Observation::default();
-        let progress = |count| Progress { count, runs: true, has_private: false };
+        let progress = |count| Progress { count, runs: true, private: 0 };
         let millisecond = Duration::from_millis(1);
         assert!(!observation.ran(progress(10), millisecond).is_fine());
         assert!(observation.ran(progress(1010), 2 * millisecond).is_fine());
@@ -325,20 +325,20 @@ mod tests {
 
     #[test]
     fn without_idle_workers_there_is_no_help() {
-        let busy = Sight { has_idle: false, ..sight(1, false, 2) };
+        let busy = Sight { has_idle: false, ..sight(1, 0, 2) };
         assert_eq!(judge(&[busy, busy]), [Measure::None; 2]);
     }
 
     #[test]
     fn the_next_slot_is_shared_when_it_waits() {
-        let measures = judge(&[sight(1, true, 0), sight(1, true, 0)]);
+        let measures = judge(&[sight(1, 1, 0), sight(1, 1, 0)]);
         assert_eq!(measures, [Measure::None, Measure::Ask(Request::Share)]);
     }
 
     #[test]
     fn a_slice_ends_if_an_item_waits() {
-        let waiting = Sight { has_idle: false, ..sight(1, false, 1) };
-        let injected = Sight { has_injected: true, ..sight(1, false, 0) };
+        let waiting = Sight { has_idle: false, ..sight(1, 0, 1) };
+        let injected = Sight { has_injected: true, ..sight(1, 0, 0) };
         for sight in [waiting, injected] {
             let measures = judge(&[sight; 11]);
             assert_eq!(measures[..10], [Measure::None; 10]);
@@ -348,12 +348,12 @@ mod tests {
 
     #[test]
     fn help_is_better_than_the_end_of_a_slice() {
-        assert_eq!(judge(&[sight(1, false, 1); 12])[11], Measure::Wake);
+        assert_eq!(judge(&[sight(1, 0, 1); 12])[11], Measure::Wake);
     }
 
     #[test]
     fn a_worker_that_runs_on_alone_is_asked_for_an_excuse_once() {
-        let alone = sight(1, false, 0);
+        let alone = sight(1, 0, 0);
         let excused = Sight { is_excused: true, ..alone };
         let mut sights = [alone; 11];
         assert_eq!(judge(&sights)[9..], [Measure::None, Measure::Ask(Request::Share)]);
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_worker_without_an_item_gets_no_request() {
-        let mut sights = [sight(1, false, 3); 20];
+        let mut sights = [sight(1, 0, 3); 20];
         sights.iter_mut().for_each(|sight| sight.progress.runs = false);
         assert_eq!(judge(&sights), [Measure::None; 20]);
     }

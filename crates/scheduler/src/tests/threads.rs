@@ -93,6 +93,8 @@ pub(super) fn a_parked_worker_is_woken_for_help_again_and_again() {
         if item.is_multiple_of(2) {
             worker.push(item + 1);
             while counts.of(item + 1) == 0 {
+                // Ignores the answer, since this item waits for help.
+                worker.should_preempt();
                 hint::spin_loop();
             }
             if item + 2 < 2 * ROUNDS {

@@ -75,7 +75,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.give_up_search();
         if let Some(seeded) = self.seeded.take() {
             self.has_laid = true;
-            self.scheduler.watch(self.id).place.leave_for_long();
+            self.watch.place.leave_for_long();
             self.scheduler.succession.lay_down(self.id, seeded);
         }
     }
@@ -85,7 +85,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if !std::mem::take(&mut self.has_laid) {
             return Return::Undisturbed;
         }
-        self.scheduler.watch(self.id).place.return_replaced();
+        self.watch.place.return_replaced();
         self.seeded = self.scheduler.succession.take_up(self.id);
         if self.seeded.is_some() {
             return Return::Undisturbed;

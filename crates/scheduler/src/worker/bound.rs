@@ -92,7 +92,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// A bound worker leaves.
     pub(crate) fn leave_bound(&mut self) {
-        self.scheduler.watch(self.id).excuse();
+        self.watch.excuse();
         self.give_back_baton();
         self.scheduler.release_bound(self.id);
     }

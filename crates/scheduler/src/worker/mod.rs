@@ -1,11 +1,11 @@
 //! Workers: the native threads that run items, and each one's private part of the scheduler. The runtime drives: a thread
 //! joins, asks for the next item, runs it, pushes the items that become ready, and parks when there is no item.
 //!
-//! A worker has a *next slot* for the item that it made ready last, a FIFO *queue* from which other workers may steal, and
-//! a few numbers. The next slot is an ordinary variable of the worker: two items that make each other ready cost two moves
-//! and a relaxed store of progress per switch. No other worker can steal from the slot; if its item waits for long, the
-//! monitor makes the worker move it to the queue. In a coarse program (`scheduler/judgement.rs`) the slot stays empty:
-//! there an idle worker is worth more than a warm cache.
+//! A worker has a *next slot* for the item that it made ready last, a short FIFO of its own for the items *near* that, a
+//! FIFO *queue* from which other workers may steal, and a few numbers. Slot and near items are ordinary variables of the
+//! worker: items that make each other ready cost a few moves and a relaxed store of progress per switch. No other worker
+//! can steal them; if they wait for long, or are many while another worker is idle, the worker moves them to the queue. In
+//! a coarse program (`scheduler/judgement.rs`) both stay empty: there an idle worker is worth more than a warm cache.
 //!
 //! An item that has used its slice waits *behind*, in a private queue of the worker. The worker takes one of these items
 //! when it has no other item, and one after each look of the monitor. So an item that yields or communicates before its
@@ -14,8 +14,8 @@
 //!
 //! Items may belong to groups (`groups.rs`), which wait in private queues as well, while ungrouped items come first.
 //!
-//! Invariant: if an item runs on this worker and another waits, or the item is outside, the worker has not excused the
-//! monitor (see `watch.rs`).
+//! Invariants: if an item runs on this worker and another waits, or the item is outside, the worker has not excused the
+//! monitor (see `watch.rs`). The items in the queue became ready before those that are near.
 //!
 //! `search.rs` looks for items of other workers; `outside.rs` is about calls that block; `pooled.rs`, `bound.rs` and
 //! `baton.rs` are the variants of a worker: under another policy, bound to one native thread, and in a seeded run.
@@ -23,6 +23,7 @@
 mod baton;
 mod bound;
 mod groups;
+mod near;
 mod outside;
 mod pooled;
 mod search;
@@ -36,9 +37,11 @@ use crate::parking::{Parker, Verdict};
 use crate::policies::INJECTOR_INTERVAL;
 use crate::scheduler::GroupOf;
 use crate::seeded::Seeded;
-use crate::watch::{Progress, Request};
+use crate::watch::{MOST_PRIVATE, Progress, Request, Watch};
 use crate::{Parked, Scheduler, WorkerId};
 use groups::Groups;
+use near::Near;
+pub(crate) use near::PLACES as MOST_NEAR;
 use search::SearchRight;
 
 /// How many items in a row come from the next slot while others are in the queue. A communicating pair gets much of its
@@ -59,7 +62,11 @@ const CROWDED_QUEUE: usize = 8;
 pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     scheduler: &'static Scheduler<T, P>,
     id: WorkerId,
+    /// The words that the worker shares with the monitor.
+    watch: &'static Watch,
     next: Option<T>,
+    /// Items that are newer than those in the queue.
+    near: Near<T>,
     queue: Queue<T>,
     /// Items that have used their slices.
     behind: VecDeque<T>,
@@ -125,12 +132,15 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         seeded: Option<Box<Seeded<T>>>,
     ) -> Worker<T, P> {
         // The number may have had another worker before, and the monitor remembers that worker's last item.
-        let count = scheduler.watch(id).progress().count;
+        let watch = scheduler.watch(id);
+        let count = watch.progress().count;
         let is_ordinary = !scheduler.is_seeded() && scheduler.pool.is_none();
         Worker {
             scheduler,
             id,
+            watch,
             next: None,
+            near: Near::new(),
             queue,
             behind: VecDeque::new(),
             groups: Groups::new(),
@@ -166,7 +176,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     /// Makes an item ready: puts it at the end of this worker's queue.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, item: T) {
         if !self.is_plain {
             return self.push_elsewhere(item, false);
@@ -180,7 +190,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// Makes an item ready that should run next on this worker. The item that was in the next slot goes into the queue. In
     /// a coarse program, the new item goes into the queue as well.
-    #[inline]
+    #[inline(always)]
     pub fn push_next(&mut self, item: T) {
         if !self.uses_slot {
             return self.push_elsewhere(item, true);
@@ -259,6 +269,39 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.next_in_turn()
     }
 
+    /// As [`Worker::try_next`], if the item is in the next slot or near. `None` says nothing about other items.
+    #[inline(always)]
+    pub fn try_near(&mut self) -> Option<T> {
+        if !self.has_only_near() {
+            return None;
+        }
+        let item = match self.next {
+            Some(item) if self.next_budget != 0 => {
+                self.next = None;
+                self.next_budget -= 1;
+                item
+            }
+            _ => {
+                let item = self.near.take()?;
+                self.next_budget = NEXT_IN_A_ROW;
+                item
+            }
+        };
+        self.is_over = false;
+        // There are no items of groups where the slot is in use.
+        let private = self.near.len() + usize::from(self.next.is_some());
+        Some(self.begin_before(item, private))
+    }
+
+    /// Whether an item that is near comes first in turn. Now and then the answer is no, so that the worker looks around.
+    #[inline(always)]
+    fn has_only_near(&self) -> bool {
+        self.uses_slot
+            && self.count < self.injector_due
+            && self.behind.is_empty()
+            && self.queue.is_empty()
+    }
+
     /// Blocks until there may be work. Returns at once if an item waits here.
     pub fn park(&mut self) -> Parked {
         if let Some(inbox) = self.inbox {
@@ -306,7 +349,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if let Some(seeded) = &mut self.seeded {
             return self.scheduler.preempts(seeded);
         }
-        match self.scheduler.watch(self.id).request(self.count) {
+        match self.watch.request(self.count) {
             Request::None => false,
             Request::Share | Request::Preempt if !self.has_waiting() => {
                 self.excuse();
@@ -323,6 +366,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
+    #[inline(never)]
     fn next_in_turn(&mut self) -> Option<T> {
         self.next_budget = NEXT_IN_A_ROW;
         self.is_running = false;
@@ -359,6 +403,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.injected_in_turn()
             .or_else(|| self.behind_in_turn())
             .or_else(|| self.queue.pop())
+            .or_else(|| self.near.take())
             .or_else(|| self.next.take())
             .or_else(|| self.behind.pop_front())
     }
@@ -388,14 +433,17 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.groups.take(look).or_else(|| self.next_elsewhere())
     }
 
-    /// Whether an item waits in the next slot, behind, or in a group, where no other worker can steal it.
-    #[inline]
-    fn has_private(&self) -> bool {
-        self.next.is_some() || !self.behind.is_empty() || !self.groups.is_empty()
+    /// How many items wait near, in the next slot and behind, where no other worker can steal them; those of groups count
+    /// as one.
+    #[inline(always)]
+    fn private(&self) -> usize {
+        let slotted = usize::from(self.next.is_some()) + usize::from(!self.groups.is_empty());
+        self.near.len() + self.behind.len() + slotted
     }
 
-    /// Moves the items in the next slot, behind and in groups into the queue, where they can be stolen.
+    /// Moves the items that are private into the queue, where they can be stolen.
     fn make_public(&mut self) {
+        self.move_near();
         self.next
             .take()
             .into_iter()
@@ -456,49 +504,76 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     /// Begins to run an item.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&mut self, item: T) -> T {
+        self.begin_before(item, self.private().min(MOST_PRIVATE))
+    }
+
+    /// Begins to run an item, while so many others are private.
+    #[inline(always)]
+    fn begin_before(&mut self, item: T, private: usize) -> T {
         self.count += 1;
         self.is_running = true;
-        self.publish();
+        self.watch.set_progress(Progress { count: self.count, runs: true, private });
         if self.is_excused {
             self.begin_unwatched();
         }
         item
     }
 
-    #[inline]
+    /// Appends an item to those that are ready.
+    #[inline(always)]
     fn enqueue(&mut self, item: T) {
-        self.queue.push(item);
+        if self.uses_slot && !self.near.is_full() {
+            self.near.append(item);
+        } else {
+            self.enqueue_publicly(item);
+        }
         if self.scheduler.parking.has_idle() {
             self.get_help();
         }
     }
 
+    /// Appends an item to the queue, behind those that are near.
+    #[inline(never)]
+    fn enqueue_publicly(&mut self, item: T) {
+        self.move_near();
+        self.queue.push(item);
+    }
+
+    /// Moves the near items to the queue.
+    fn move_near(&mut self) {
+        while let Some(item) = self.near.take() {
+            self.queue.push(item);
+        }
+    }
+
     /// Wakes another worker for the items in the queue, if the program is coarse, or if there are many of them. The latter
     /// happens only once between two looks of the monitor, since waking takes longer than eight short items.
-    #[inline]
+    #[inline(never)]
     fn get_help(&mut self) {
         if self.scheduler.is_coarse() {
+            self.move_near();
             return self.scheduler.wake();
         }
         let look = Some(self.scheduler.looks());
-        if self.queue.len() > CROWDED_QUEUE && self.woke_during != look {
+        if self.near.len() + self.queue.len() > CROWDED_QUEUE && self.woke_during != look {
             self.woke_during = look;
+            self.move_near();
             self.scheduler.wake();
         }
     }
 
     /// Writes the worker's progress for the monitor.
-    #[inline]
+    #[inline(always)]
     fn publish(&self) {
-        let has_private = self.has_private();
-        let progress = Progress { count: self.count, runs: self.is_running, has_private };
-        self.scheduler.watch(self.id).set_progress(progress);
+        let (count, runs) = (self.count, self.is_running);
+        let private = self.private().min(MOST_PRIVATE);
+        self.watch.set_progress(Progress { count, runs, private });
     }
 
     /// Recalls the monitor for an item that waits now, if another one runs.
-    #[inline]
+    #[inline(always)]
     fn recall_if_waiting(&mut self) {
         if self.is_excused && self.is_running {
             self.recall();
@@ -519,7 +594,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     #[cold]
     fn recall(&mut self) {
         self.is_excused = false;
-        self.scheduler.watch(self.id).withdraw_excuse();
+        self.watch.withdraw_excuse();
         if self.inbox.is_some() {
             self.scheduler.call_monitor();
         } else {
@@ -529,7 +604,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// Excuses the monitor, since no item waits here.
     fn excuse(&mut self) {
-        let watch = self.scheduler.watch(self.id);
+        let watch = self.watch;
         if let Some(inbox) = self.inbox {
             inbox.excuse(|| watch.excuse());
         } else if !self.is_excused {
@@ -545,7 +620,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             (None, Some(inbox)) => inbox.len() > 0,
             (None, None) => {
                 let pooled = || self.pool().is_some_and(|pool| pool.waiting(self.id) > 0);
-                self.has_private() || !self.queue.is_empty() || pooled()
+                self.private() > 0 || !self.queue.is_empty() || pooled()
             }
         }
     }

@@ -36,11 +36,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if !self.is_ordinary && self.scheduler.is_seeded() {
             return self.lay_baton_down();
         }
-        if self.has_private() {
+        if self.private() > 0 {
             self.make_public();
             self.publish();
         }
-        let watch = self.scheduler.watch(self.id);
+        let watch = self.watch;
         watch.place.leave();
         if self.is_excused || self.inbox.is_some() && watch.is_excused() {
             self.recall();
@@ -55,7 +55,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
         self.hand_over();
         let scheduler = self.scheduler;
-        let watch = scheduler.watch(self.id);
+        let watch = self.watch;
         watch.place.leave_for_long();
         if self.inbox.is_some() {
             // Its items stay in the inbox, so the monitor has nothing to watch.
@@ -74,7 +74,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if !self.is_ordinary && self.scheduler.is_seeded() {
             return self.take_baton_up();
         }
-        if self.scheduler.watch(self.id).place.try_return() {
+        if self.watch.place.try_return() {
             return Return::Undisturbed;
         }
         self.come_back_replaced()
@@ -82,7 +82,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     #[cold]
     fn come_back_replaced(&mut self) -> Return {
-        let watch = self.scheduler.watch(self.id);
+        let watch = self.watch;
         while !watch.place.is_replaced() {
             std::thread::yield_now();
         }
