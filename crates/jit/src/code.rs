@@ -45,6 +45,7 @@ pub mod way {
 
 impl Code {
     /// The code of a function with these accesses, if it has some.
+    #[inline(always)]
     pub fn of(function: &Function, accesses: Accesses) -> Option<&'static Code> {
         let code = function.native(accesses).code().cast::<Code>();
         // SAFETY: only this crate installs code, always the address of an immortal description.
@@ -57,6 +58,7 @@ impl Code {
     }
 
     /// Where the machine code goes on in a state of this function; `None` inside an instruction.
+    #[inline(always)]
     pub fn address(&self, state: State) -> Option<usize> {
         self.place(self.function.pc_index(state.pc))
     }

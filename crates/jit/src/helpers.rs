@@ -127,11 +127,14 @@ fn stand(thread: &mut Thread, frame: *mut Word, function: *const Function, pc: *
 /// Saves the state in the call of a site.
 fn stand_at(thread: &mut Thread, frame: *mut Word, site: &'static Site) {
     let function = site.function();
-    stand(thread, frame, function, &raw const function.code[site.pc as usize]);
+    debug_assert!((site.pc as usize) < function.code.len());
+    // A site is that of an instruction of its function.
+    stand(thread, frame, function, function.code.as_ptr().wrapping_add(site.pc as usize));
 }
 
 /// What machine code does next if the strand is not where its code would go on by itself: it unwinds, is in an activation
 /// without a native frame, or gave its place to another one.
+#[inline(always)]
 fn elsewhere(thread: &mut Thread) -> Next {
     if thread.stop != Stop::Returned || chaos::strikes() {
         return LEAVE;
@@ -431,10 +434,10 @@ pub unsafe extern "C" fn step(
 }
 
 /// What machine code does next after an instruction of a process, which leaves its result in the frame.
+#[inline(always)]
 fn after_waiting(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
     let state = thread.state;
-    let is_here = state.frame == frame && !thread.native_stack.is_outdated;
-    if !is_here || thread.stop != Stop::Returned {
+    if thread.native_stack.is_outdated || state.frame != frame || thread.stop != Stop::Returned {
         return elsewhere(thread);
     }
     match state.pc == site.return_pc && !chaos::strikes() {

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use squall_bytecode::codes::internal::HALT;
 use squall_heap::Word;
 use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::stack::halt_code;
 use squall_runtime::tiers::thread::{Around, State, Thread};
 
 use crate::code::Code;
@@ -29,14 +30,13 @@ pub enum Place {
 }
 
 /// How the saved state of a thread goes on.
+#[inline]
 pub fn place(thread: &Thread) -> Place {
     let (state, accesses) = (thread.state, thread.accesses());
-    // SAFETY: a state's pc points at a code word.
-    let word = unsafe { &*state.pc }.load(Ordering::Relaxed);
-    if word as u8 == HALT {
+    let Some(function) = function_of(state) else { return below_chunk(state) };
+    if std::ptr::eq(state.pc, halt_code()) {
         return Place::End;
     }
-    let Some(function) = function_of(state) else { return Place::Inside };
     let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
     let code = match is_start {
         true => compiler::of_hot(thread.vm, function, accesses),
@@ -48,6 +48,14 @@ pub fn place(thread: &Thread) -> Place {
     }
 }
 
+/// How a state without a function goes on.
+#[cold]
+fn below_chunk(state: State) -> Place {
+    // SAFETY: a state's pc points at a code word.
+    let word = unsafe { &*state.pc }.load(Ordering::Relaxed);
+    if word as u8 == HALT { Place::End } else { Place::Inside }
+}
+
 /// The function of a state, unless nothing runs.
 pub fn function_of(state: State) -> Option<&'static Function> {
     // SAFETY: functions are immortal, and states hold their addresses or null.
@@ -55,6 +63,7 @@ pub fn function_of(state: State) -> Option<&'static Function> {
 }
 
 /// Notes the activations around the one in the state that get native frames when the state goes on in machine code.
+#[inline]
 pub fn note_around(thread: &mut Thread) {
     let accesses = thread.accesses();
     let mut frame = thread.state.frame;

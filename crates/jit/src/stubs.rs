@@ -714,6 +714,8 @@ fn finish_stub(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
         ; ->finish:
+        ; cmp eax, Next::RESUME as i32
+        ; je ->go_on_elsewhere
         ; cmp eax, Next::CALL as i32
         ; jne >elsewhere
         ; mov rdi, [r15 + offset::FRAME]
@@ -724,8 +726,6 @@ fn finish_stub(ops: &mut Assembler) {
         ; add rsp, 8
         ; jmp rdx
         ; leaves:
-        ; cmp eax, Next::RESUME as i32
-        ; je ->go_on_elsewhere
         ; cmp eax, Next::UNIT as i32
         ; jne ->abandon
         // The unit takes the activation's place.

@@ -35,7 +35,7 @@ pub mod thread {
 
 /// The words around frames.
 pub mod stack {
-    pub use crate::state::stack::{CHUNK_RESULT, boundary_site};
+    pub use crate::state::stack::{CHUNK_RESULT, boundary_site, halt_code};
 }
 
 /// Linked functions, their sites and constants.

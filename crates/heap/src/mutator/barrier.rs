@@ -71,6 +71,18 @@ impl Object {
         mutator.object_written(self, value);
     }
 
+    /// As [`Object::set_own_slot_unchecked`], without the barrier.
+    ///
+    /// # Safety
+    ///
+    /// The object has the slot, and was [remembered](Mutator::remember) after the last GC point.
+    #[inline(always)]
+    pub unsafe fn set_remembered_slot_unchecked(self, index: usize, value: Word) {
+        debug_assert!(self.has_slot(index) && !slot_kinds::are_known(self) && !self.is_unlogged());
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.store(offset_of_slot(index), value) };
+    }
+
     /// Stores `new` into the slot `index` if the slot holds `current`. Otherwise answers the slot's word.
     /// Panics if the object has no such slot.
     ///

@@ -10,6 +10,9 @@
 //! case the tier stops, and the loop goes on where the switch has left off: [`Thread::schedule`] says which vat this
 //! worker owns then, and which item was taken and not begun.
 //!
+//! Between processes, which are in no vat, even fewer questions are necessary: those of [`is_plain`] to the thread, and of
+//! [`Held::is_plain`](strand::Held::is_plain) to the next strand.
+//!
 //! Invariants: the order of strands is the one of the worker's loop, so a seed's schedule does not depend on switches.
 //! The strand that is left was parked, or is in a queue. There are at most [`IN_A_RUN`] switches in one run of the tier,
 //! so that the loop looks at its condition, and at the clock.
@@ -32,37 +35,106 @@ use crate::state::vat::VatRef;
 pub const IN_A_RUN: u32 = 64;
 
 /// The strand that ran here was parked: the next one goes on here, or the tier stops.
-#[inline]
+#[inline(always)]
 pub fn parked(thread: &mut Thread) {
-    if !may_switch(thread) || !switch(thread) {
-        calls::stop(thread, Stop::Parked);
+    match is_plain(thread) {
+        true => go_on_plainly(thread),
+        false => parked_in_general(thread),
+    }
+}
+
+#[inline(never)]
+fn parked_in_general(thread: &mut Thread) {
+    match may_switch(thread) {
+        true => go_on_in_general(thread),
+        false => calls::stop(thread, Stop::Parked),
     }
 }
 
 /// The strand that runs here, whose state is saved, yields to all others: the next one goes on here, or the tier stops.
+#[inline(always)]
 pub fn yields(thread: &mut Thread) {
+    if !is_plain(thread) || !waiting::is_free_to_go(thread.strand()) {
+        return yields_in_general(thread);
+    }
+    let stopped = thread.stop_plain();
+    stopped.stand_at(thread.state, Standing::BeforeInstruction);
+    strand::touch(thread, stopped.strand());
+    stopped.set_ready();
+    thread.worker.push(Item::strand(stopped.hand_on()));
+    go_on_plainly(thread);
+}
+
+#[inline(never)]
+fn yields_in_general(thread: &mut Thread) {
     if !may_switch(thread) {
         thread.yields = true;
         return calls::preempt(thread);
     }
-    thread.running().stand_at(thread.state, Standing::BeforeInstruction);
-    strand::touch(thread, thread.strand());
     thread.note(Kind::StrandPreempted, || [recording::number_of(thread.strand())]);
-    let stopped = thread.stop_running();
-    let has_next = match rotated_vat(thread, &stopped) {
-        Some(vat) => switch_by(thread, |thread| next_of_vat(thread, vat, stopped)),
-        None => {
-            waiting::make_ready(thread, stopped, Place::Last);
-            switch(thread)
-        }
+    let stopped = thread.stop_plain();
+    stopped.stand_at(thread.state, Standing::BeforeInstruction);
+    strand::touch(thread, stopped.strand());
+    let Some(vat) = rotated_vat(thread, &stopped) else {
+        waiting::make_ready(thread, stopped, Place::Last);
+        return go_on_in_general(thread);
     };
-    if !has_next {
-        calls::stop(thread, Stop::Parked);
+    count_switch(thread);
+    match next_of_vat(thread, vat, stopped) {
+        Some(next) => go_on(thread, next),
+        None => calls::stop(thread, Stop::Parked),
+    }
+}
+
+/// Whether the thread may switch, owns no vat, and has nothing that a strand in no vat would not bring along: no events
+/// are noted, and there is no debugger, no sandbox, no transaction and no guarded access.
+#[inline(always)]
+fn is_plain(thread: &Thread) -> bool {
+    may_switch(thread)
+        && thread.schedule.owned.is_none()
+        && !thread.watch.is_on
+        && thread.sandbox.is_none()
+        && thread.memory.is_none()
+        && !thread.runs_guarded
+}
+
+/// The next strand goes on here, after one that has left a [plain](is_plain) thread. If the next one needs no more than
+/// such a thread has, it is entered at once.
+#[inline(always)]
+fn go_on_plainly(thread: &mut Thread) {
+    let Some(item) = thread.worker.try_near() else { return go_on_in_general(thread) };
+    count_switch(thread);
+    let Some(strand) = item.strand_alone() else { return go_on_at(thread, item) };
+    // SAFETY: the strand comes out of a queue, which had it once.
+    let strand = unsafe { Claimed::new(strand) };
+    if !strand.is_plain() || strand.has_wishes() || !strand.stands_in_code() {
+        strand.hand_on();
+        return go_on_at(thread, item);
+    }
+    thread.native_stack.is_outdated = true;
+    worker::enter_plainly(thread, strand);
+}
+
+/// Goes on with an item that this worker has begun.
+#[inline(never)]
+fn go_on_at(thread: &mut Thread, item: Item) {
+    match strand_of_item(thread, item) {
+        Some(next) => go_on(thread, next),
+        None => calls::stop(thread, Stop::Parked),
+    }
+}
+
+/// The next strand goes on here, or the tier stops.
+#[inline(never)]
+fn go_on_in_general(thread: &mut Thread) {
+    count_switch(thread);
+    match next_strand(thread) {
+        Some(next) => go_on(thread, next),
+        None => calls::stop(thread, Stop::Parked),
     }
 }
 
 /// The vat that has the next strand in any case after this one, which yields: that of both, owned by this worker.
-#[inline(always)]
 fn rotated_vat(thread: &Thread, stopped: &Claimed) -> Option<VatRef> {
     let vat = thread.schedule.owned.filter(|_| thread.schedule.batch > 0)?;
     let is_its = stopped.vat() == Some(vat) && stopped.model() == Model::Exclusive;
@@ -71,7 +143,6 @@ fn rotated_vat(thread: &Thread, stopped: &Claimed) -> Option<VatRef> {
 }
 
 /// The next strand of the vat that this worker owns, after this one was put behind the others.
-#[inline(always)]
 fn next_of_vat(thread: &mut Thread, vat: VatRef, stopped: Claimed) -> Option<Claimed> {
     thread.schedule.batch -= 1;
     match vat.next_ready_after(thread, stopped, may_be_entered) {
@@ -80,7 +151,8 @@ fn next_of_vat(thread: &mut Thread, vat: VatRef, stopped: Claimed) -> Option<Cla
     }
 }
 
-/// Whether nothing but the next strand is to be seen to when the running strand stops.
+/// Whether nothing but the next strand is to be seen to when the running strand stops. If the program ends meanwhile, the
+/// worker's loop learns that after this run.
 #[inline(always)]
 fn may_switch(thread: &Thread) -> bool {
     let has_c_below = || thread.strand().anchor().is_some();
@@ -88,29 +160,17 @@ fn may_switch(thread: &Thread) -> bool {
         && thread.transaction.is_none()
         && !thread.must_look.get()
         && !thread.is_displaced
-        && !thread.was_preempted
-        && thread.vm.ended.code().is_none()
         && !has_c_below()
 }
 
-/// Leaves the strand that ran here, which is parked or in a queue, for the next one; false if there is none, or the worker's loop has to run it.
+/// Notes that this worker goes on to another item.
 #[inline(always)]
-fn switch(thread: &mut Thread) -> bool {
-    switch_by(thread, next_strand)
-}
-
-/// Leaves the strand that ran here for the one that this finds.
-#[inline(always)]
-fn switch_by(thread: &mut Thread, find: impl FnOnce(&mut Thread) -> Option<Claimed>) -> bool {
+fn count_switch(thread: &mut Thread) {
     thread.schedule.switches_left -= 1;
     thread.schedule.items_run = thread.schedule.items_run.wrapping_add(1);
-    let Some(next) = find(thread) else { return false };
-    go_on(thread, next);
-    true
 }
 
 /// The next strand in the worker's order.
-#[inline(always)]
 fn next_strand(thread: &mut Thread) -> Option<Claimed> {
     if let Some(vat) = thread.schedule.owned {
         if thread.schedule.batch == 0 {
@@ -124,6 +184,11 @@ fn next_strand(thread: &mut Thread) -> Option<Claimed> {
         }
     }
     let item = thread.worker.try_next()?;
+    strand_of_item(thread, item)
+}
+
+/// The strand of an item that this worker has begun, unless the worker's loop has to see to the item.
+fn strand_of_item(thread: &mut Thread, item: Item) -> Option<Claimed> {
     thread.schedule.batch = worker::BATCH;
     match item.kind() {
         ItemKind::Strand(strand) => take_strand(thread, strand, item),
@@ -135,8 +200,7 @@ fn next_strand(thread: &mut Thread) -> Option<Claimed> {
     }
 }
 
-/// The strand of an item, unless the worker's loop has to see to that.
-#[inline(always)]
+/// The strand, which an item is, unless the worker's loop has to see to that.
 fn take_strand(thread: &mut Thread, strand: StrandRef, item: Item) -> Option<Claimed> {
     // SAFETY: the strand comes out of a queue, which had it once.
     let strand = unsafe { Claimed::new(strand) };
@@ -164,8 +228,7 @@ fn take_vat(thread: &mut Thread, vat: VatRef) -> Option<Claimed> {
 /// Whether nothing has to be seen to before the strand runs.
 #[inline(always)]
 fn may_be_entered(thread: &Thread, strand: &Claimed) -> bool {
-    let stands = matches!(strand.standing(), Standing::InCall | Standing::BeforeInstruction);
-    stands
+    strand.stands_in_code()
         && !strand.has_wishes()
         && !strand.is_shared()
         && strand.anchor().is_none()
@@ -173,7 +236,6 @@ fn may_be_entered(thread: &Thread, strand: &Claimed) -> bool {
 }
 
 /// Enters a strand; the state says where the tier goes on.
-#[inline(always)]
 fn go_on(thread: &mut Thread, strand: Claimed) {
     thread.native_stack.is_outdated = true;
     worker::replace(thread, strand);

@@ -31,11 +31,12 @@ use squall_heap::{Mutator, Object, Word};
 
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
+use crate::state::affinity::Home;
 use crate::state::items::Item;
 use crate::state::recording;
 use crate::state::strand::status::{Missed, Parked};
 use crate::state::strand::waiter;
-use crate::state::strand::{self, Claimed, Delivery, Model, Standing, StrandRef, Wait};
+use crate::state::strand::{self, Claimed, Delivery, Model, Running, Standing, StrandRef, Wait};
 use crate::state::sync::spin;
 use crate::state::thread::{Thread, allocated};
 
@@ -139,18 +140,23 @@ pub fn park_to_begin(thread: &mut Thread, waits_for: Word) -> u64 {
     park_standing(thread, waits_for, Standing::New, Wait::Ordinary).ticket
 }
 
-#[inline]
+#[inline(always)]
 fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait: Wait) -> Parked {
-    let strand = thread.strand();
+    let running = thread.begin_parking();
+    let strand = running.strand();
     strand::touch(thread, strand);
-    strand.set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
-    let running = thread.running();
+    // SAFETY: a strand object has this slot; touching the strand has remembered the object.
+    unsafe {
+        strand.object().set_remembered_slot_unchecked(strand::slots::WAITS_FOR, waits_for);
+    }
     running.expose();
     running.stand_at(thread.state, standing);
     running.set_site(thread.call_site);
     running.set_parked_at(thread.ticks);
-    set_transaction_aside(thread);
-    let parked = thread.park(wait);
+    if thread.transaction.is_some() {
+        set_transaction_aside(thread, &running);
+    }
+    let parked = running.park(wait);
     if let Some(missed) = parked.missed
         && wait != Wait::Patient
         && let Some(claimed) = strand.claim(parked.ticket)
@@ -192,10 +198,11 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
 
 /// Saves the transaction of a strand that is about to park. The thread keeps one that other strands execute, too, until
 /// it [releases](crate::concurrency::transactions::shared::release) that.
-fn set_transaction_aside(thread: &mut Thread) {
+#[cold]
+fn set_transaction_aside(thread: &mut Thread, running: &Running) {
     let transaction = thread.transaction.take_if(|transaction| transaction.shared.is_none());
     if transaction.is_some() {
-        thread.running().set_transaction(transaction);
+        running.set_transaction(transaction);
     }
 }
 
@@ -220,8 +227,7 @@ pub fn enqueue(
 }
 
 /// As [`enqueue`], for a queue that is empty.
-#[inline(always)]
-pub fn enqueue_alone(
+fn enqueue_alone(
     thread: &mut Thread,
     object: Object,
     queue: usize,
@@ -232,6 +238,26 @@ pub fn enqueue_alone(
     fill(thread, waiter, ticket, value);
     set(&mut thread.mutator, waiter, waiter::NEXT, waiter.word());
     set(&mut thread.mutator, object, queue, waiter.word());
+}
+
+/// As [`enqueue`], for a queue that is empty, and a strand that has just been parked, whose own object is the waiter.
+#[inline(always)]
+pub fn enqueue_own(
+    thread: &mut Thread,
+    object: Object,
+    queue: usize,
+    own: Object,
+    ticket: u64,
+    value: Word,
+) {
+    let ticket = Word::from_small_integer_unchecked(ticket as i64);
+    // SAFETY: a strand object has these slots; parking the strand has remembered the object, and no GC point came after.
+    unsafe {
+        own.set_remembered_slot_unchecked(waiter::VALUE, value);
+        own.set_remembered_slot_unchecked(waiter::TICKET, ticket);
+        own.set_remembered_slot_unchecked(waiter::NEXT, own.word());
+    }
+    set(&mut thread.mutator, object, queue, own.word());
 }
 
 #[inline(always)]
@@ -307,7 +333,8 @@ pub fn sole(object: Object, queue: usize) -> Sole {
     }
 }
 
-/// Takes the waiter that is alone in a queue of a locked object; answers its strand if the caller is the one to wake that.
+/// Takes the [strand object](Sole::Strand) that is alone in a queue of a locked object; answers its strand if the caller is
+/// the one to wake that.
 #[inline(always)]
 pub fn take_sole(
     thread: &mut Thread,
@@ -315,8 +342,13 @@ pub fn take_sole(
     queue: usize,
     waiter: Object,
 ) -> Option<Claimed> {
-    set(&mut thread.mutator, object, queue, Word::NIL);
-    take(thread, waiter)
+    let ticket = ticket_of(waiter);
+    let mutator = &mut thread.mutator;
+    set(mutator, object, queue, Word::NIL);
+    set(mutator, waiter, waiter::NEXT, Word::NIL);
+    // The strand may use it again from here on.
+    set(mutator, waiter, waiter::TICKET, ZERO);
+    StrandRef::of_strand_object(waiter)?.claim(ticket)
 }
 
 /// Removes the waiter after this one from a queue of a locked object: after the last one is the first.
@@ -369,9 +401,10 @@ fn waiters(last: Word) -> impl Iterator<Item = Object> {
     })
 }
 
-#[inline]
+#[inline(always)]
 fn ticket_of(waiter: Object) -> u64 {
-    get(waiter, waiter::TICKET).as_small_integer().unwrap_or(0) as u64
+    // This file and `channels.rs` alone write the slot.
+    get(waiter, waiter::TICKET).small_integer_unchecked() as u64
 }
 
 /// The strand object of a waiter.
@@ -412,7 +445,7 @@ pub fn wake_unnoted(thread: &mut Thread, strand: Claimed, value: Word) {
 pub fn wake_with_own_value(thread: &mut Thread, strand: Claimed) {
     thread.vm.concurrency().timers.cancel(thread.vm, &strand);
     strand.set_delivery(Delivery::Value);
-    make_ready(thread, strand, Place::Next);
+    make_next(thread, strand);
 }
 
 /// Makes a claimed strand ready, to find this.
@@ -428,7 +461,23 @@ fn deliver(thread: &mut Thread, strand: Claimed, delivery: Delivery, value: Word
     strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.set_delivery(delivery);
     // The awaited strand will often wait in turn: then the other one continues at once.
-    make_ready(thread, strand, Place::Next);
+    make_next(thread, strand);
+}
+
+/// As [`make_ready`] at the next place.
+#[inline(always)]
+fn make_next(thread: &mut Thread, strand: Claimed) {
+    if !is_free_to_go(strand.strand()) {
+        return make_ready(thread, strand, Place::Next);
+    }
+    strand.set_ready();
+    thread.worker.push_next(Item::strand(strand.hand_on()));
+}
+
+/// Whether a strand is in no vat, has no home and no call of C below it, so that any worker runs it.
+#[inline(always)]
+pub fn is_free_to_go(strand: StrandRef) -> bool {
+    strand.vat().is_none() && strand.affinity.is_free()
 }
 
 /// Makes a claimed strand ready, whose waiters stay where they are.
@@ -458,9 +507,9 @@ pub fn make_ready(thread: &mut Thread, claimed: Claimed, place: Place) {
     match (claimed.model(), claimed.vat()) {
         (Model::Exclusive, Some(vat)) => vat.add_ready(thread, claimed, place == Place::First),
         _ => {
-            let home = claimed.home();
+            let home = claimed.affinity.home();
             let item = Item::strand(claimed.hand_on());
-            match home.worker() {
+            match home.and_then(Home::worker) {
                 Some(bound) => _ = thread.worker.hand_to(bound, item, item),
                 None if place == Place::Next => thread.worker.push_next(item),
                 None => thread.worker.push(item),

@@ -287,7 +287,8 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
     if let Some(anchor) = reference.anchor() {
         return anchor::hand_over(thread, strand, anchor);
     }
-    thread.schedule.switches_left = switches::IN_A_RUN;
+    // A vat that is to give way does so after this strand.
+    thread.schedule.switches_left = if thread.was_preempted { 0 } else { switches::IN_A_RUN };
     resume(thread, strand);
     thread.schedule.switches_left = 0;
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
@@ -368,26 +369,48 @@ fn stop_again(thread: &mut Thread, stop: Stop) {
 
 /// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
 pub(super) fn enter(thread: &mut Thread, strand: Claimed) {
-    enter_by(thread, strand, Thread::enter_strand);
+    note_running(thread, &strand);
+    let is_in_call = strand.is_in_call();
+    thread.enter_strand(strand);
+    shared::look_for_others(thread);
+    if is_in_call {
+        deliver(thread);
+    }
 }
 
 /// As [`enter`], in the place of a strand that is parked or in a queue.
 #[inline(always)]
 pub(super) fn replace(thread: &mut Thread, next: Claimed) {
-    enter_by(thread, next, Thread::replace_strand);
+    note_running(thread, &next);
+    let is_in_call = next.is_in_call();
+    thread.replace_strand(next);
+    shared::look_for_others(thread);
+    if is_in_call {
+        deliver(thread);
+    }
 }
 
+/// As [`replace`], of a [plain](crate::concurrency::switches) thread by a strand that is plain, too. Ends the strand if that
+/// was asked for.
 #[inline(always)]
-fn enter_by(thread: &mut Thread, strand: Claimed, enter: impl FnOnce(&mut Thread, Claimed)) {
+pub(super) fn enter_plainly(thread: &mut Thread, next: Claimed) {
+    next.set_running(thread.worker_index());
+    let is_in_call = next.is_in_call();
+    thread.enter_plain(next);
+    if is_in_call {
+        deliver(thread);
+    }
+    if thread.strand().has_wishes() {
+        end_if_killed(thread);
+    }
+}
+
+/// Notes where the strand runs, and with which priority its vat does.
+#[inline(always)]
+fn note_running(thread: &Thread, strand: &Claimed) {
     strand.set_running(thread.worker_index());
     if let Some(vat) = strand.vat().filter(|_| strand.model() == Model::Exclusive) {
         vat.running.store(strand.priority(), Ordering::Relaxed);
-    }
-    let standing = strand.standing();
-    enter(thread, strand);
-    shared::look_for_others(thread);
-    if standing == Standing::InCall {
-        deliver(thread);
     }
 }
 
@@ -441,9 +464,9 @@ fn deliver(thread: &mut Thread) {
     let strand = thread.running();
     let value = strand.slot(strand::slots::VALUE);
     let Some(site) = strand.take_site() else { return };
-    match strand.delivery() {
-        Delivery::Value => calls::complete(thread, site, value),
-        delivery => deliver_specially(thread, site, delivery, value),
+    match strand.gets_value() {
+        true => calls::complete(thread, site, value),
+        false => deliver_specially(thread, site, strand.delivery(), value),
     }
 }
 

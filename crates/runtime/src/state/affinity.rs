@@ -79,7 +79,7 @@ const ANCHORED: u32 = 1 << 31;
 
 impl Affinity {
     /// The place where the strand may run, if it has a home, or is anchored, so that any worker may hand it over.
-    #[inline]
+    #[inline(always)]
     pub fn home(&self) -> Option<Home> {
         // Relaxed, here and below: a thread that changes it for another one makes that one look again.
         match self.0.load(Ordering::Relaxed) {
@@ -88,6 +88,12 @@ impl Affinity {
             bits if bits & CONFINED != 0 => Some(Affinity::confined(bits)),
             bits => Some(Home::from_bits(bits)),
         }
+    }
+
+    /// Whether the strand has no home, and C has not called it.
+    #[inline(always)]
+    pub fn is_free(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
     }
 
     /// Whether C has called the strand.

@@ -79,6 +79,13 @@ impl Item {
         Item(NonZeroUsize::new(bits).unwrap_or(NonZeroUsize::MIN))
     }
 
+    /// The strand, if it is one that needs no owner.
+    #[inline(always)]
+    pub fn strand_alone(self) -> Option<StrandRef> {
+        // SAFETY: beside this kind, `Item::strand` put the address of a strand.
+        (self.0.get() & KIND == 0).then(|| unsafe { StrandRef::from_address(self.0.get()) })
+    }
+
     /// Its kind.
     #[inline]
     pub fn kind(self) -> ItemKind {

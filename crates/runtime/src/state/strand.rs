@@ -315,6 +315,13 @@ impl StrandRef {
         if object.layout() != known::STRAND {
             return None;
         }
+        StrandRef::of_strand_object(object)
+    }
+
+    /// The strand of a strand object; `None` if it has ended.
+    #[inline(always)]
+    pub fn of_strand_object(object: Object) -> Option<StrandRef> {
+        debug_assert!(object.layout() == known::STRAND);
         // SAFETY: strand objects have this slot, and no guest code reaches their slots.
         let native = unsafe { object.slot_unchecked(slots::NATIVE) };
         // The word of an aligned address is its bits.
@@ -367,6 +374,18 @@ impl StrandRef {
     #[inline(always)]
     pub fn standing(self) -> Standing {
         self.standing.get()
+    }
+
+    /// Whether it continues in a call, which the delivery completes.
+    #[inline(always)]
+    pub fn is_in_call(self) -> bool {
+        self.standing.is(Standing::InCall)
+    }
+
+    /// Whether it continues in its code: it has begun, and has not stopped for good.
+    #[inline(always)]
+    pub fn stands_in_code(self) -> bool {
+        matches!(self.standing(), Standing::InCall | Standing::BeforeInstruction)
     }
 
     /// Where it stands, unless it runs.
@@ -474,11 +493,13 @@ impl StrandRef {
     }
 
     /// It does not run any more. It is the caller's.
+    #[inline(always)]
     fn set_ready(self) {
         self.worker.store(0, Ordering::Relaxed);
     }
 
     /// It runs from now on. It is the caller's.
+    #[inline(always)]
     fn set_running(self, worker: u32) {
         self.worker.store(worker + 1, Ordering::Relaxed);
         // A thread that ends or suspends it stores the wish, and then looks where it runs; this thread stores where it
@@ -499,7 +520,7 @@ impl StrandRef {
     }
 
     /// Whether it was asked to end or suspended.
-    #[inline]
+    #[inline(always)]
     pub fn has_wishes(self) -> bool {
         self.status.has_wishes()
     }

@@ -29,8 +29,7 @@ use crate::state::sampling::Sampler;
 use crate::state::sandbox::{self, Metering, SandboxRef};
 use crate::state::stack::{self, Activation, Stack};
 use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
-use crate::state::strand::status::Parked;
-use crate::state::strand::{self, Claimed, Running, StrandRef, Wait};
+use crate::state::strand::{self, Claimed, Running, StrandRef};
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::presence::{self, Seat};
 use crate::state::transactions::record::Transaction;
@@ -513,6 +512,12 @@ impl Thread {
             return self.request_poll();
         }
         let limit = self.stack().limit();
+        self.set_limit(limit);
+    }
+
+    /// Sets the frame limit, unless the thread is to poll.
+    #[inline(always)]
+    fn set_limit(&mut self, limit: usize) {
         // No thread asks, or the asking thread will set the limit after this.
         if self.limit.get() == limit {
             return;
@@ -564,11 +569,11 @@ impl Thread {
         self.running.as_mut().expect("a strand runs, and is not parked").stack()
     }
 
-    /// Parks the strand that runs here, whose state is saved. From now on it may run elsewhere.
-    #[inline]
-    pub fn park(&mut self, wait: Wait) -> Parked {
+    /// The strand that runs here is about to be parked by the caller, who saves its state.
+    #[inline(always)]
+    pub fn begin_parking(&mut self) -> Running {
         self.is_parked = true;
-        self.running.take().expect("a strand runs, and is not parked").park(wait)
+        self.running.take().expect("a strand runs, and is not parked")
     }
 
     /// The strand that ran here was parked, and goes on here at once.
@@ -576,6 +581,13 @@ impl Thread {
         debug_assert!(self.strand == Some(claimed.strand()), "it ran here");
         self.is_parked = false;
         self.running = Some(claimed.run());
+    }
+
+    /// As [`Thread::stop_running`], for a strand that is in no transaction. The caller saves the state.
+    #[inline(always)]
+    pub fn stop_plain(&mut self) -> Claimed {
+        debug_assert!(self.transaction.is_none(), "it is in none");
+        self.running.take().expect("a strand runs, and is not parked").stop()
     }
 
     /// The strand that runs here, whose state is saved, stops and is not parked: the caller puts it into a queue.
@@ -635,8 +647,11 @@ impl Thread {
             _ = self.leave_strand();
             return self.enter_strand(claimed);
         }
+        debug_assert!(self.transaction.is_none(), "the strand that ran was in none");
         self.begin_state(strand);
-        self.transaction = claimed.take_transaction();
+        if claimed.has_transaction() {
+            self.transaction = claimed.take_transaction();
+        }
         self.running = Some(claimed.run());
         // There is no poll between the look at the memory and this: see `enter_strand`.
         let plain_in = vat.map_or(0, VatRef::address);
@@ -645,6 +660,20 @@ impl Thread {
             self.plain_in.store(plain_in, Ordering::Relaxed);
         }
         self.reset_limit();
+    }
+
+    /// As [`Thread::replace_strand`], if neither the thread nor the strand has a vat, sandbox or transaction.
+    #[inline(always)]
+    pub fn enter_plain(&mut self, mut claimed: Claimed) {
+        debug_assert!(
+            self.running.is_none() && self.transaction.is_none() && self.memory.is_none()
+        );
+        debug_assert!(self.sandbox.is_none() && claimed.is_plain());
+        self.begin_state(claimed.strand());
+        let limit = claimed.stack().limit();
+        self.running = Some(claimed.run());
+        self.leave_plain();
+        self.set_limit(limit);
     }
 
     /// The saved state of a strand becomes this thread's.

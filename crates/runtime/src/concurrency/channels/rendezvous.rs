@@ -143,7 +143,7 @@ fn wait(thread: &mut Thread, channel: Object, queue: usize, value: Word) -> Meet
         return give_up(thread, channel);
     }
     let ticket = waiting::park_unnoted(thread, channel.word());
-    waiting::enqueue_alone(thread, channel, queue, waiter, ticket, value);
+    waiting::enqueue_own(thread, channel, queue, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, channel);
     Meeting::Waits
 }

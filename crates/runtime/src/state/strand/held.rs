@@ -93,6 +93,12 @@ impl<T: Byte> Shown<T> {
     pub(super) fn set(&self, content: T) {
         self.0.store(content.to_byte(), Relaxed);
     }
+
+    /// Whether it has this content.
+    #[inline(always)]
+    pub(super) fn is(&self, content: T) -> bool {
+        self.0.load(Relaxed) == content.to_byte()
+    }
 }
 
 impl Byte for Model {
@@ -341,6 +347,12 @@ impl Held {
         self.strand.delivery.get()
     }
 
+    /// Whether its delivery is the value that its call answers.
+    #[inline(always)]
+    pub fn gets_value(&self) -> bool {
+        self.strand.delivery.is(Delivery::Value)
+    }
+
     /// Replaces the delivery.
     #[inline(always)]
     pub fn set_delivery(&self, delivery: Delivery) {
@@ -389,6 +401,13 @@ impl Held {
         self.strand.transaction.0.set(transaction);
     }
 
+    /// Whether a transaction was set aside.
+    #[inline(always)]
+    pub fn has_transaction(&self) -> bool {
+        // SAFETY: the right is borrowed, and no reference into the cell outlives a call of the methods here.
+        unsafe { (*self.strand.transaction.as_ptr()).is_some() }
+    }
+
     /// The transaction that was set aside.
     #[inline(always)]
     pub fn take_transaction(&self) -> Option<Box<Transaction>> {
@@ -414,6 +433,20 @@ impl Held {
     #[inline(always)]
     pub fn take_shared(&self) -> Option<Arc<Shared>> {
         if self.is_shared() { self.with_aside(|aside| aside.shared.take()) } else { None }
+    }
+
+    /// Whether it is in no vat, sandbox and transaction, has no home and no call of C below it, and has nothing aside: a
+    /// thread that had another such strand needs nothing else for it.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        // SAFETY: as for `is_shared`.
+        let has_aside = unsafe { (*self.strand.aside.as_ptr()).is_some() };
+        // One test of all, without jumps. A strand with a call of C below has an affinity.
+        !self.has_transaction()
+            & !has_aside
+            & self.strand.vat().is_none()
+            & self.strand.sandbox().is_none()
+            & self.strand.affinity.is_free()
     }
 
     /// Does something with the unfinished works of the strand.

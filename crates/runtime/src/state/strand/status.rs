@@ -117,10 +117,12 @@ pub enum Resumed<Right = ()> {
     NotSuspended,
 }
 
+#[inline(always)]
 fn ticket(phase: u64) -> u64 {
     phase >> TICKET_SHIFT
 }
 
+#[inline(always)]
 fn is_parked(phase: u64) -> bool {
     phase & TICKET != 0
 }
@@ -156,10 +158,12 @@ impl Default for Status {
 
 /// Queries, for any thread. The answer may be out of date when it arrives.
 impl Status {
+    #[inline(always)]
     fn phase(&self) -> u64 {
         self.phase.load(Ordering::Acquire)
     }
 
+    #[inline(always)]
     fn wishes(&self) -> u64 {
         self.wishes.load(Ordering::Acquire)
     }
@@ -186,7 +190,7 @@ impl Status {
     }
 
     /// Whether it is to end, or not to go on.
-    #[inline]
+    #[inline(always)]
     pub fn has_wishes(&self) -> bool {
         self.wishes() & (KILLED | SUSPENDED) != 0
     }
@@ -226,7 +230,7 @@ impl Status {
     }
 
     /// Parks the strand with a new ticket. All state that other threads need must have been saved before.
-    #[inline]
+    #[inline(always)]
     pub fn park(&self) -> Parked {
         self.park_with(0)
     }
@@ -236,7 +240,7 @@ impl Status {
         self.park_with(PATIENT)
     }
 
-    #[inline]
+    #[inline(always)]
     fn park_with(&self, flag: u64) -> Parked {
         let (ticket, wishes) = self.leave(flag);
         let missed = (wishes & KILLED != 0).then_some(Missed::Kill);
@@ -244,7 +248,7 @@ impl Status {
     }
 
     /// O1 to O3: leaves the strand parked. Answers its ticket and the wishes after that.
-    #[inline]
+    #[inline(always)]
     fn leave(&self, flag: u64) -> (u64, u64) {
         // Relaxed: only the owner changes the phase.
         let owned = self.phase.load(Ordering::Relaxed);
@@ -285,7 +289,7 @@ impl Status {
 /// Transitions by other threads, which name a ticket or a life.
 impl Status {
     /// Claims the strand from the wait with this ticket; whether it belongs to the caller now.
-    #[inline]
+    #[inline(always)]
     pub fn claim(&self, of: u64) -> bool {
         let phase = self.phase.load(Ordering::Relaxed);
         ticket(phase) == of && is_parked(phase) && self.replace_phase(phase)
@@ -298,7 +302,7 @@ impl Status {
     }
 
     /// Claims a strand with this phase, which was parked; whether it is the caller's now.
-    #[inline]
+    #[inline(always)]
     fn replace_phase(&self, parked: u64) -> bool {
         // Acquire: pairs with the release of `leave`. A phase of a parked strand changes once.
         let (then, otherwise) = (Ordering::AcqRel, Ordering::Relaxed);
