@@ -37,9 +37,8 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 const RUNS: u64 = 1;
 const PRIVATE_SHIFT: u32 = 1;
-/// The greatest count of private items: more than the next slot and the near items.
+/// The greatest count of private items.
 pub(crate) const MOST_PRIVATE: usize = 0x1FF;
-const _: () = assert!(MOST_PRIVATE > crate::worker::MOST_NEAR + 1);
 const COUNT_SHIFT: u32 = 10;
 
 /// The words that one worker and the monitor share.

@@ -41,7 +41,6 @@ use crate::watch::{MOST_PRIVATE, Progress, Request, Watch};
 use crate::{Parked, Scheduler, WorkerId};
 use groups::Groups;
 use near::Near;
-pub(crate) use near::PLACES as MOST_NEAR;
 use search::SearchRight;
 
 /// How many items in a row come from the next slot while others are in the queue. A communicating pair gets much of its
@@ -54,6 +53,9 @@ const NEXT_AMONG_GROUPS: u32 = 1;
 /// With how many items in the queue a push wakes another worker. Below, a program of few communicating items would have
 /// them carried to and fro between caches, at a system call each; if the items are long, the monitor notices soon.
 const CROWDED_QUEUE: usize = 8;
+
+// The near items and the one in the next slot can be counted.
+const _: () = assert!(near::PLACES < MOST_PRIVATE);
 
 /// A native thread that runs items. Made by [`Scheduler::join`] and [`Scheduler::join_bound`].
 ///

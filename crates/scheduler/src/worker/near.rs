@@ -4,7 +4,7 @@
 //! modulo the number of places.
 
 /// How many items there may be: a power of two.
-pub(crate) const PLACES: usize = 256;
+pub(super) const PLACES: usize = 256;
 
 /// See the head of the file.
 pub(super) struct Near<T> {
