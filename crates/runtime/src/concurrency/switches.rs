@@ -10,7 +10,7 @@
 //! case the tier stops, and the loop goes on where the switch has left off: [`Thread::schedule`] says which vat this
 //! worker owns then, and which item was taken and not begun.
 //!
-//! Between processes, which are in no vat, even fewer questions are necessary: those of [`is_plain`] to the thread, and of
+//! Between processes, which are in no vat, even fewer questions are necessary: those of `is_plain` to the thread, and of
 //! [`Held::is_plain`](strand::Held::is_plain) to the next strand.
 //!
 //! Invariants: the order of strands is the one of the worker's loop, so a seed's schedule does not depend on switches.
