@@ -57,9 +57,7 @@ pub fn yields(thread: &mut Thread) {
     if !is_plain(thread) || !waiting::is_free_to_go(thread.strand()) {
         return yields_in_general(thread);
     }
-    let stopped = thread.stop_plain();
-    stopped.stand_at(thread.state, Standing::BeforeInstruction);
-    strand::touch(thread, stopped.strand());
+    let stopped = stop_to_yield(thread);
     stopped.set_ready();
     thread.worker.push(Item::strand(stopped.hand_on()));
     go_on_plainly(thread);
@@ -72,18 +70,23 @@ fn yields_in_general(thread: &mut Thread) {
         return calls::preempt(thread);
     }
     thread.note(Kind::StrandPreempted, || [recording::number_of(thread.strand())]);
-    let stopped = thread.stop_plain();
-    stopped.stand_at(thread.state, Standing::BeforeInstruction);
-    strand::touch(thread, stopped.strand());
+    let stopped = stop_to_yield(thread);
     let Some(vat) = rotated_vat(thread, &stopped) else {
         waiting::make_ready(thread, stopped, Place::Last);
         return go_on_in_general(thread);
     };
     count_switch(thread);
-    match next_of_vat(thread, vat, stopped) {
-        Some(next) => go_on(thread, next),
-        None => calls::stop(thread, Stop::Parked),
-    }
+    let next = next_of_vat(thread, vat, stopped);
+    go_on_if_found(thread, next);
+}
+
+/// The strand that runs here, whose state is saved, leaves the thread for a queue.
+#[inline(always)]
+fn stop_to_yield(thread: &mut Thread) -> Claimed {
+    let stopped = thread.stop_plain();
+    stopped.stand_at(thread.state, Standing::BeforeInstruction);
+    strand::touch(thread, stopped.strand());
+    stopped
 }
 
 /// Whether the thread may switch, owns no vat, and has nothing that a strand in no vat would not bring along: no events
@@ -118,17 +121,21 @@ fn go_on_plainly(thread: &mut Thread) {
 /// Goes on with an item that this worker has begun.
 #[inline(never)]
 fn go_on_at(thread: &mut Thread, item: Item) {
-    match strand_of_item(thread, item) {
-        Some(next) => go_on(thread, next),
-        None => calls::stop(thread, Stop::Parked),
-    }
+    let next = strand_of_item(thread, item);
+    go_on_if_found(thread, next);
 }
 
 /// The next strand goes on here, or the tier stops.
 #[inline(never)]
 fn go_on_in_general(thread: &mut Thread) {
     count_switch(thread);
-    match next_strand(thread) {
+    let next = next_strand(thread);
+    go_on_if_found(thread, next);
+}
+
+/// The strand goes on here; if there is none, the tier stops.
+fn go_on_if_found(thread: &mut Thread, next: Option<Claimed>) {
+    match next {
         Some(next) => go_on(thread, next),
         None => calls::stop(thread, Stop::Parked),
     }

@@ -369,21 +369,22 @@ fn stop_again(thread: &mut Thread, stop: Stop) {
 
 /// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
 pub(super) fn enter(thread: &mut Thread, strand: Claimed) {
-    note_running(thread, &strand);
-    let is_in_call = strand.is_in_call();
+    let is_in_call = note_running(thread, &strand);
     thread.enter_strand(strand);
-    shared::look_for_others(thread);
-    if is_in_call {
-        deliver(thread);
-    }
+    entered(thread, is_in_call);
 }
 
 /// As [`enter`], in the place of a strand that is parked or in a queue.
 #[inline(always)]
 pub(super) fn replace(thread: &mut Thread, next: Claimed) {
-    note_running(thread, &next);
-    let is_in_call = next.is_in_call();
+    let is_in_call = note_running(thread, &next);
     thread.replace_strand(next);
+    entered(thread, is_in_call);
+}
+
+/// The second half of entering a strand, which waited in a call or not.
+#[inline(always)]
+fn entered(thread: &mut Thread, is_in_call: bool) {
     shared::look_for_others(thread);
     if is_in_call {
         deliver(thread);
@@ -405,13 +406,14 @@ pub(super) fn enter_plainly(thread: &mut Thread, next: Claimed) {
     }
 }
 
-/// Notes where the strand runs, and with which priority its vat does.
+/// Notes where the strand runs, and with which priority its vat does. Answers whether the strand has waited in a call.
 #[inline(always)]
-fn note_running(thread: &Thread, strand: &Claimed) {
+fn note_running(thread: &Thread, strand: &Claimed) -> bool {
     strand.set_running(thread.worker_index());
     if let Some(vat) = strand.vat().filter(|_| strand.model() == Model::Exclusive) {
         vat.running.store(strand.priority(), Ordering::Relaxed);
     }
+    strand.is_in_call()
 }
 
 /// Handles what was asked of the strand that was just entered: its sandbox has ended, or other strands have wishes.

@@ -262,13 +262,21 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// `None` if there is no item for this worker: it should [park](Worker::park).
     #[inline]
     pub fn try_next(&mut self) -> Option<T> {
-        if self.next_budget != 0
-            && let Some(item) = self.next.take()
-        {
-            self.next_budget -= 1;
-            return Some(self.begin(item));
+        match self.take_next() {
+            Some(item) => Some(self.begin(item)),
+            None => self.next_in_turn(),
         }
-        self.next_in_turn()
+    }
+
+    /// The item in the next slot, unless the others have their turn.
+    #[inline(always)]
+    fn take_next(&mut self) -> Option<T> {
+        if self.next_budget == 0 {
+            return None;
+        }
+        let item = self.next.take()?;
+        self.next_budget -= 1;
+        Some(item)
     }
 
     /// As [`Worker::try_next`], if the item is in the next slot or near. `None` says nothing about other items.
@@ -277,13 +285,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if !self.has_only_near() {
             return None;
         }
-        let item = match self.next {
-            Some(item) if self.next_budget != 0 => {
-                self.next = None;
-                self.next_budget -= 1;
-                item
-            }
-            _ => {
+        let item = match self.take_next() {
+            Some(item) => item,
+            None => {
                 let item = self.near.take()?;
                 self.next_budget = NEXT_IN_A_ROW;
                 item
@@ -436,11 +440,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     /// How many items wait near, in the next slot and behind, where no other worker can steal them; those of groups count
-    /// as one.
+    /// as one, and no more than [`MOST_PRIVATE`] are counted.
     #[inline(always)]
     fn private(&self) -> usize {
         let slotted = usize::from(self.next.is_some()) + usize::from(!self.groups.is_empty());
-        self.near.len() + self.behind.len() + slotted
+        (self.near.len() + self.behind.len() + slotted).min(MOST_PRIVATE)
     }
 
     /// Moves the items that are private into the queue, where they can be stolen.
@@ -508,7 +512,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// Begins to run an item.
     #[inline(always)]
     pub(crate) fn begin(&mut self, item: T) -> T {
-        self.begin_before(item, self.private().min(MOST_PRIVATE))
+        self.begin_before(item, self.private())
     }
 
     /// Begins to run an item, while so many others are private.
@@ -569,8 +573,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// Writes the worker's progress for the monitor.
     #[inline(always)]
     fn publish(&self) {
-        let (count, runs) = (self.count, self.is_running);
-        let private = self.private().min(MOST_PRIVATE);
+        let (count, runs, private) = (self.count, self.is_running, self.private());
         self.watch.set_progress(Progress { count, runs, private });
     }
 
