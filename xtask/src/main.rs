@@ -21,7 +21,7 @@
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `fuzz` | runs the fuzz targets, for so many minutes in all |
 //! | `embedding` | the library for C, its tests and examples, under sanitizers |
-//! | `dist` | the libraries, headers and pkg-config file for programs in C and C++ |
+//! | `dist` | what a release consists of: archive, packages, image, lists; the library for C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
@@ -99,7 +99,7 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// The library for C under sanitizers
     Embedding(embedding::Arguments),
-    /// The libraries and headers for programs in C and C++
+    /// What a release consists of
     Dist(dist::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),

@@ -1,5 +1,5 @@
 //! Third-party notices: the licences of the libraries that the binaries contain, with their texts. `cargo xtask dist` puts
-//! them beside the libraries; the tests compare licences and sources with `deny.toml`.
+//! them beside the binaries, and lists the same packages; the tests compare licences and sources with `deny.toml`.
 //!
 //! Cargo says which packages there are; the texts are in the packages' folders.
 
@@ -14,21 +14,29 @@ use crate::{builds, cargo};
 /// The packages whose binaries are handed out.
 const BINARIES: [&str; 2] = ["squall-cli", "squall-capi"];
 
+/// What Cargo knows about packages.
 #[derive(Deserialize)]
-struct Metadata {
+pub struct Metadata {
     packages: Vec<Package>,
     resolve: Resolve,
 }
 
+/// A package.
 #[derive(Deserialize)]
-struct Package {
+pub struct Package {
     id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
+    pub name: String,
+    pub version: String,
+    pub license: Option<String>,
     /// None for a package of this workspace.
-    source: Option<String>,
+    pub source: Option<String>,
     manifest_path: String,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -54,10 +62,64 @@ struct Kind {
     kind: Option<String>,
 }
 
+impl Package {
+    /// Whether the package runs while others are compiled, and is in no binary.
+    fn is_macro(&self) -> bool {
+        self.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "proc-macro"))
+    }
+}
+
+impl Dependency {
+    /// Whether the code itself has the dependency, not its tests or its build.
+    fn is_contained(&self) -> bool {
+        self.dep_kinds.iter().any(|kind| kind.kind.is_none())
+    }
+}
+
 impl Metadata {
     fn read() -> Result<Metadata, String> {
-        let output = builds::output_of(cargo().args(["metadata", "--format-version", "1"]))?;
+        Metadata::with(&[])
+    }
+
+    /// What is built for the platform on which this program runs.
+    pub fn for_this_platform() -> Result<Metadata, String> {
+        let version = builds::output_of(std::process::Command::new("rustc").arg("-vV"))?;
+        let text = String::from_utf8_lossy(&version.stdout).into_owned();
+        let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+        Metadata::with(&["--filter-platform", host.ok_or("rustc names no host")?])
+    }
+
+    fn with(options: &[&str]) -> Result<Metadata, String> {
+        let mut command = cargo();
+        command.args(["metadata", "--format-version", "1"]).args(options);
+        let output = builds::output_of(&mut command)?;
         serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+    }
+
+    pub fn package(&self, id: &str) -> Option<&Package> {
+        self.packages.iter().find(|package| package.id == id)
+    }
+
+    /// The packages in a binary, itself among them, sorted, and the identities of those that each one needs.
+    pub fn parts_of(&self, binary: &str) -> Vec<(&Package, Vec<&str>)> {
+        let mut parts = BTreeMap::new();
+        let mut pending: Vec<_> =
+            self.packages.iter().filter(|package| package.name == binary).collect();
+        while let Some(package) = pending.pop() {
+            let node = self.resolve.nodes.iter().find(|node| node.id == package.id);
+            let contained = node.into_iter().flat_map(|node| &node.deps);
+            let contained = contained.filter(|dependency| dependency.is_contained());
+            let needed: Vec<_> = contained
+                .filter_map(|dependency| self.package(&dependency.pkg))
+                .filter(|package| !package.is_macro())
+                .collect();
+            let key = (&package.name, &package.version, package.id.as_str());
+            let ids = needed.iter().map(|package| package.id.as_str()).collect();
+            if parts.insert(key, (package, ids)).is_none() {
+                pending.extend(needed);
+            }
+        }
+        parts.into_values().collect()
     }
 
     /// The packages of others that the binaries contain, in the order of their names.
@@ -67,12 +129,9 @@ impl Metadata {
         let mut pending: Vec<_> =
             self.packages.iter().filter(is_binary).map(|package| package.id.as_str()).collect();
         while let Some(id) = pending.pop() {
-            let is_contained = |dependency: &&Dependency| {
-                dependency.dep_kinds.iter().any(|kind| kind.kind.is_none())
-            };
             let node = self.resolve.nodes.iter().find(|node| node.id == id);
             if let Some(node) = node.filter(|_| seen.insert(id)) {
-                let contained = node.deps.iter().filter(is_contained);
+                let contained = node.deps.iter().filter(|dependency| dependency.is_contained());
                 pending.extend(contained.map(|dependency| dependency.pkg.as_str()));
             }
         }
