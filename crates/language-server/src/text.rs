@@ -125,6 +125,18 @@ mod tests {
     }
 
     #[test]
+    fn lines_end_as_editors_count_them() {
+        let source = Source::new("t", "a\rb\r\nc\n\r");
+        for (offset, line, character) in
+            [(0, 0, 0), (1, 0, 1), (2, 1, 0), (5, 2, 0), (7, 3, 0), (8, 4, 0)]
+        {
+            let place = Position { line, character };
+            assert_eq!(position(&source, offset), place);
+            assert_eq!(super::offset(&source, place), offset);
+        }
+    }
+
+    #[test]
     fn changes_come_one_after_the_other() {
         let change = |start: u32, end: u32, text: &str| TextDocumentContentChangeEvent {
             range: Some(Range {

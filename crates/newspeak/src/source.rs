@@ -69,7 +69,13 @@ impl Source {
     }
 
     fn with_defects(name: String, text: String, defects: Vec<Defect>) -> Source {
-        let line_ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        // A line ends with LF, CR LF or CR, as editors count lines.
+        let is_line_end = |&(offset, byte): &(usize, u8)| match byte {
+            b'\n' => true,
+            b'\r' => text.as_bytes().get(offset + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        let line_ends = text.bytes().enumerate().filter(is_line_end);
         let line_starts =
             std::iter::once(0).chain(line_ends.map(|(offset, _)| offset as u32 + 1)).collect();
         let characters = text.as_bytes().chunks(STRETCH).scan(0, |count, stretch| {

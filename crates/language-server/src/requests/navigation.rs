@@ -12,7 +12,7 @@ use squall_newspeak::ast::Access;
 use squall_newspeak::token::TokenKind;
 
 use crate::document::Document;
-use crate::model::{SymbolKind, Target};
+use crate::model::{SymbolKind, Target, Use};
 use crate::text;
 use crate::workspace::{Definition, Workspace};
 
@@ -145,26 +145,33 @@ fn without_setter(document: &Document, span: Span) -> Span {
     }
 }
 
-/// `textDocument/documentHighlight`.
+/// `textDocument/documentHighlight`: the uses of a name in its text. Declarations and assignments write.
 pub fn highlights(document: &Document, position: Position) -> Vec<DocumentHighlight> {
-    let highlight = |span: Span, kind| DocumentHighlight {
+    let highlight = |span: Span, writes: bool| DocumentHighlight {
         range: text::range(&document.source, span),
-        kind: Some(kind),
+        kind: Some(match writes {
+            true => DocumentHighlightKind::WRITE,
+            false => DocumentHighlightKind::READ,
+        }),
+    };
+    let used = |used: &Use| {
+        let parts = used.parts.iter().map(|part| without_setter(document, *part));
+        parts.map(|part| highlight(part, used.is_assignment)).collect::<Vec<_>>()
     };
     match name_at(document, position) {
         None => Vec::new(),
         Some(Name::Variable(symbol)) => {
-            let places = places_of_variable(document, symbol, true);
-            places.into_iter().map(|span| highlight(span, DocumentHighlightKind::TEXT)).collect()
+            let declaration = highlight(document.model.symbols[symbol].parts[0], true);
+            let uses = document.model.uses.iter();
+            let uses = uses.filter(|name| name.target == Target::Variable(symbol));
+            std::iter::once(declaration).chain(uses.flat_map(used)).collect()
         }
         Some(Name::Member(name)) => {
             let uses = uses_of(document, &name).map(|number| &document.model.uses[number]);
-            let uses =
-                uses.flat_map(|name| &name.parts).map(|part| (*part, DocumentHighlightKind::READ));
             let symbols = document.definitions.get(&name).into_iter().flatten();
             let symbols = symbols.flat_map(|&number| &document.model.symbols[number].parts);
-            let symbols = symbols.map(|part| (*part, DocumentHighlightKind::WRITE));
-            uses.chain(symbols).map(|(span, kind)| highlight(span, kind)).collect()
+            let symbols = symbols.map(|part| highlight(*part, true));
+            uses.flat_map(used).chain(symbols).collect()
         }
     }
 }
