@@ -23,7 +23,8 @@ syn match   newspeakEscape      contained "''\|\\[tbnrf'\\]"
 syn match   newspeakNoEscape    contained "\\[^tbnrf'\\]"
 " A character may be a quote, which begins no string then.
 syn match   newspeakCharacter   +"\%(""\|[^"]\)"+
-syn region  newspeakString      start="#\='" skip="\\.\|''" end="'" contains=newspeakEscape,newspeakNoEscape
+" With a match group, the escape of a quote does not begin at the quote that opens an empty string.
+syn region  newspeakString      matchgroup=newspeakString start="#\='" skip="\\.\|''" end="'" contains=newspeakEscape,newspeakNoEscape
 syn region  newspeakComment     start="(\*" end="\*)" contains=newspeakComment,@Spell
 
 hi def link newspeakType        Type
