@@ -21,6 +21,8 @@
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `fuzz` | runs the fuzz targets, for so many minutes in all |
 //! | `embedding` | the library for C, its tests and examples, under sanitizers |
+//! | `editors` | tests of what editors use, with real clients and engines |
+//! | `vsix` | the extension for Visual Studio Code, as a file |
 //! | `dist` | what a release consists of: archive, packages, image, lists; the library for C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
@@ -30,6 +32,7 @@ mod builds;
 mod checks;
 mod corpus;
 mod dist;
+mod editors;
 mod embedding;
 mod foreign;
 mod fuzz;
@@ -99,6 +102,10 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// The library for C under sanitizers
     Embedding(embedding::Arguments),
+    /// What editors use, with real clients and engines
+    Editors(editors::Arguments),
+    /// The extension for Visual Studio Code, as a file
+    Vsix(editors::Package),
     /// What a release consists of
     Dist(dist::Arguments),
     /// Measurements, of Squall and of others
@@ -126,6 +133,8 @@ fn main() -> ExitCode {
         Command::Foreign(arguments) => foreign::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Embedding(arguments) => embedding::run(&arguments),
+        Command::Editors(arguments) => editors::run(&arguments),
+        Command::Vsix(package) => editors::pack(&package),
         Command::Dist(arguments) => dist::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };

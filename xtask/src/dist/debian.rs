@@ -59,7 +59,7 @@ fn data(program: &Program) -> Result<Tree, String> {
                 let path = path.replace("/zsh/site-functions/", "/zsh/vendor-completions/");
                 tree.add(path, mode, bytes);
             }
-            Entry::Folder { .. } | Entry::Link { .. } => {}
+            Entry::Folder { .. } => {}
         }
     }
     tree.add("usr/share/doc/squall/copyright", PLAIN, copyright(program));

@@ -13,7 +13,6 @@ use flate2::write::GzEncoder;
 pub enum Entry {
     File { bytes: Vec<u8>, mode: u32 },
     Folder { mode: u32 },
-    Link { target: String },
 }
 
 /// Files by their paths.
@@ -33,10 +32,6 @@ impl Tree {
 
     pub fn add_folder(&mut self, path: impl Into<String>, mode: u32) {
         self.entries.insert(path.into(), Entry::Folder { mode });
-    }
-
-    pub fn add_link(&mut self, path: impl Into<String>, target: impl Into<String>) {
-        self.entries.insert(path.into(), Entry::Link { target: target.into() });
     }
 
     /// The size of all files.
@@ -93,12 +88,6 @@ fn append(
             header.set_entry_type(tar::EntryType::Directory);
             builder.append_data(&mut header, format!("{path}/"), std::io::empty())
         }
-        Entry::Link { target } => {
-            header.set_mode(0o777);
-            header.set_size(0);
-            header.set_entry_type(tar::EntryType::Symlink);
-            builder.append_link(&mut header, path, target)
-        }
     }
 }
 
@@ -119,7 +108,6 @@ mod tests {
         tree.add("a/b/one", PLAIN, "1");
         tree.add("a/b/two", EXECUTABLE, "22");
         tree.add_folder("a/tmp", 0o1777);
-        tree.add_link("a/link", "b/one");
         let bytes = tree.tar(7).expect("it is written");
         assert_eq!(bytes, tree.tar(7).expect("it is written"));
         let mut archive = tar::Archive::new(bytes.as_slice());
@@ -135,7 +123,6 @@ mod tests {
             ("a/b/", 0o755),
             ("a/b/one", 0o644),
             ("a/b/two", 0o755),
-            ("a/link", 0o777),
             ("a/tmp/", 0o1777),
         ];
         assert_eq!(entries, expected.map(|(path, mode)| (path.to_owned(), mode)));

@@ -1,0 +1,3 @@
+// What the tests of this extension use without an editor.
+
+export * from "./outline";
