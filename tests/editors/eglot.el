@@ -10,9 +10,15 @@
 (require 'eglot)
 (require 'cl-lib)
 
-(with-eval-after-load 'eglot
-  (add-to-list 'eglot-server-programs
-               (list '(newspeak-mode sqasm-mode) (or (getenv "SQUALL") "squall") "lsp")))
+;; The configuration in the page for users, with the command to test.
+(with-temp-buffer
+  (insert-file-contents (expand-file-name "../../editors/README.md" (file-name-directory load-file-name)))
+  (search-forward "```elisp\n")
+  (let ((code (read (current-buffer))))
+    (eval (car (read-from-string (string-replace "\"squall\" \"lsp\""
+                                                 (format "%S \"lsp\"" (or (getenv "SQUALL") "squall"))
+                                                 (prin1-to-string code))))
+          t)))
 
 (defun session-wait (what test)
   "Wait until TEST answers something; WHAT is missing otherwise."

@@ -9,20 +9,31 @@ local function finish(problem)
   vim.cmd(problem and 'cquit 1' or 'qall!')
 end
 
+-- The configuration for this version of Neovim in the page for users, with the command to test.
+local function configuration(editors)
+  local page = table.concat(vim.fn.readfile(editors .. '/README.md'), '\n')
+  local heading = vim.lsp.config and 'Neovim 0.11' or 'Earlier versions of Neovim'
+  local code = assert(page:match(heading .. '.-```lua\n(.-)```'), 'the page has no configuration')
+  return (code:gsub("'squall', 'lsp'", "vim.env.SQUALL or 'squall', 'lsp'"))
+end
+
 local function run()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder, 'p')
   local file = folder .. '/a.ns'
   local text = 'class A = ()(\n  (* The answer. *)\n  public answer = ( ^ 42 )\n  public twice = ( ^ self answer+self answer )\n)\n'
   vim.fn.writefile(vim.split(text, '\n'), file, 'b')
-  local editors = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h') .. '/editors/vim'
-  vim.opt.runtimepath:prepend(editors)
+  local editors = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h') .. '/editors'
+  vim.opt.runtimepath:prepend(editors .. '/vim')
   vim.cmd('filetype plugin on')
+  assert(loadstring(configuration(editors)))()
   vim.cmd('edit ' .. vim.fn.fnameescape(file))
   assert(vim.bo.filetype == 'newspeak', 'the type of the file is ' .. vim.bo.filetype)
-  local client = vim.lsp.start_client({ name = 'squall', cmd = { vim.env.SQUALL or 'squall', 'lsp' }, root_dir = folder })
-  assert(client and vim.lsp.buf_attach_client(0, client), 'the server does not start')
-  assert(vim.wait(20000, function() return vim.lsp.buf_get_clients(0)[client] ~= nil end, 20), 'it is not attached')
+  local client
+  assert(vim.wait(20000, function()
+    client = next(vim.lsp.buf_get_clients(0))
+    return client ~= nil
+  end, 20), 'the server does not start')
 
   local function ask(method, more)
     local parameters = vim.tbl_extend('force', vim.lsp.util.make_position_params(), more or {})
