@@ -21,7 +21,7 @@ use crate::document::{Document, Language};
 use crate::host::Host;
 use crate::requests::{
     actions, assembly, calls, completion, diagnostics, highlighting, hover, layout, navigation,
-    structure, symbols,
+    plain::Plain, structure, symbols,
 };
 use crate::text;
 use crate::workspace::Workspace;
@@ -44,6 +44,7 @@ pub fn serve(connection: &Connection, host: &dyn Host) -> Result<(), ProtocolErr
         workspace: Workspace::new(host),
         unchecked: BTreeSet::new(),
         has_snippets: has_snippets(&parameters),
+        plain: Plain::new(&parameters),
     };
     server.watch_files(&parameters);
     folders(&parameters).iter().for_each(|folder| server.workspace.add_folder(folder));
@@ -134,6 +135,7 @@ struct Server<'h> {
     /// The addresses of texts whose mistakes the client does not know yet.
     unchecked: BTreeSet<String>,
     has_snippets: bool,
+    plain: Plain,
 }
 
 /// The reason why a request has no answer.
@@ -256,6 +258,8 @@ impl Server<'_> {
             }
             DidChangeWorkspaceFolders::METHOD => {
                 let Some(DidChangeWorkspaceFoldersParams { event }) = read(params) else { return };
+                let removed = event.removed.iter().filter_map(|folder| text::path_of(&folder.uri));
+                removed.for_each(|folder| self.workspace.remove_folder(&folder));
                 let added = event.added.iter().filter_map(|folder| text::path_of(&folder.uri));
                 added.for_each(|folder| self.workspace.add_folder(&folder));
             }
@@ -273,7 +277,7 @@ impl Server<'_> {
     fn response(&self, request: Request) -> Response {
         let Request { id, method, params, .. } = request;
         match self.answer(&method, params) {
-            Ok(result) => Response::new_ok(id, result),
+            Ok(result) => Response::new_ok(id, self.plain.shown(&method, result)),
             Err(Refused { code, message }) => Response::new_err(id, code as i32, message),
         }
     }

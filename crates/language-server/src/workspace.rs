@@ -63,6 +63,14 @@ impl<'h> Workspace<'h> {
         self.host.programs_below(folder).iter().for_each(|path| self.read(path));
     }
 
+    /// Forgets the files below a folder that the client has closed. Texts that are open stay.
+    pub fn remove_folder(&mut self, folder: &Path) {
+        self.documents.retain(|_, document| {
+            let path = text::path_of(&document.uri);
+            document.version.is_some() || !path.is_some_and(|path| path.starts_with(folder))
+        });
+    }
+
     /// Reads a file again, if no client has opened it; forgets it if it is not there.
     pub fn read(&mut self, path: &Path) {
         let Some(uri) = text::uri_of(path) else { return };

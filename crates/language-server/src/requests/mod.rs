@@ -10,5 +10,6 @@ pub mod highlighting;
 pub mod hover;
 pub mod layout;
 pub mod navigation;
+pub mod plain;
 pub mod structure;
 pub mod symbols;

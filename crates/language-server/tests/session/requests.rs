@@ -195,6 +195,28 @@ fn references_are_uses_of_a_variable_or_senders_of_a_message() {
 }
 
 #[test]
+fn folders_that_are_closed_are_forgotten() {
+    let mut client = client();
+    let names = |client: &mut Client| {
+        let found = client.request("workspace/symbol", json!({ "query": "" }));
+        let found = found.as_array().cloned().unwrap_or_default();
+        let uri = |symbol: &Value| symbol["location"]["uri"].as_str().unwrap_or("").to_owned();
+        found.iter().map(uri).collect::<std::collections::BTreeSet<_>>()
+    };
+    let both = [address("other.ns"), address("shop.ns")];
+    assert!(both.iter().all(|uri| names(&mut client).contains(uri)));
+    let folder = json!([{ "uri": "file:///project", "name": "project" }]);
+    let change =
+        |added: &Value, removed: &Value| json!({ "event": { "added": added, "removed": removed } });
+    client.notify("workspace/didChangeWorkspaceFolders", change(&json!([]), &folder));
+    let left = names(&mut client);
+    // The text that is open stays.
+    assert!(!left.contains(&both[0]) && left.contains(&both[1]), "{left:?}");
+    client.notify("workspace/didChangeWorkspaceFolders", change(&folder, &json!([])));
+    assert!(both.iter().all(|uri| names(&mut client).contains(uri)));
+}
+
+#[test]
 fn uses_in_the_text_are_highlighted() {
     let mut client = client();
     let place = client.place("shop.ns", "item |", 1);
