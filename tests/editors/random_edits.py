@@ -31,7 +31,7 @@ PIECES = [
     "(", ")", "[", "]", "{", "}", "|", "'", '"', "(*", "*)", ".", ":", "::", ":=", "::=", "=", "^", "#", "#(", "$", ";",
     "<-:", "-", "1", "16r", "1e", "0.", " ", "\n", "\n\n", "\t", "\r\n", "\r", "self", "super", "outer", "class", "public",
     "private", "nil", "foo", "foo:", "Foo", "println", "ifTrue: [ ", " do: [:each | ", "é", "ß", "日本", "😀", "\u0000",
-    "\u2028", "class A = ()( a = ( ^ 1 ) )", "(* - comment *)", "'it''s'", '"x"',
+    "\u2028", "r1", "$a", "; ", "{", "}", "function $f (1) -> i64 {", "  load_integer r1, 3", "class A = ()( a = ( ^ 1 ) )", "(* - comment *)", "'it''s'", '"x"',
 ]
 
 ABOUT_TEXTS = [
@@ -211,7 +211,8 @@ def parameters(method, text, dice):
 
 def open_texts(server, texts):
     for text in texts:
-        item = {"uri": text.uri, "languageId": "newspeak", "version": text.version, "text": text.text}
+        language = "sqasm" if text.uri.endswith(".sqasm") else "newspeak"
+        item = {"uri": text.uri, "languageId": language, "version": text.version, "text": text.text}
         server.notify("textDocument/didOpen", {"textDocument": item})
 
 
@@ -252,13 +253,14 @@ def main():
     parser.add_argument("--edits", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--round", type=int, default=500, help="compare after so many edits")
-    parser.add_argument("--files", nargs="*", help="by default, some of the library")
+    parser.add_argument("--files", nargs="*", help="by default, some of the library, and the assembly among the examples")
     arguments = parser.parse_args()
     dice = random.Random(arguments.seed)
     paths = [pathlib.Path(path).resolve() for path in arguments.files or []]
     if not paths:
         paths = sorted(ROOT.joinpath("lib").glob("*.ns"))
         paths = dice.sample(paths, min(8, len(paths)))
+        paths += sorted(ROOT.joinpath("examples").glob("**/*.sqasm"))
     longest = 0.0
     with tempfile.TemporaryDirectory(prefix="squall-cache-") as cache:
         server = Server(arguments.squall, cache)
