@@ -13,7 +13,7 @@
 //! nanosecond of it, so that no two events have the same time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -60,6 +60,10 @@ pub struct Log {
     vats: AtomicU64,
     /// The bits of the kinds that are noted.
     kinds: AtomicU64,
+    /// How often the log was turned on or off.
+    epoch: AtomicU32,
+    /// Whether messages are counted although the log may be off.
+    counts: AtomicBool,
 }
 
 impl Log {
@@ -76,15 +80,35 @@ impl Log {
             sink: Mutex::default(),
             vats: AtomicU64::new(0),
             kinds: AtomicU64::new(0),
+            epoch: AtomicU32::new(0),
+            counts: AtomicBool::new(false),
         }
     }
 
-    /// Turns the log on for some kinds of events, with a sink. Threads that attach from now on have ports.
+    /// From now on messages are counted in their mailboxes, also while the log is off. Before threads attach.
+    pub fn count_messages(&self) {
+        self.counts.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether messages are counted in their mailboxes.
+    pub fn counts_messages(&self) -> bool {
+        self.counts.load(Ordering::Relaxed) || self.is_on()
+    }
+
+    /// A number that changes when the log is turned on or off: a thread that finds it changed gets a port, or drops its own.
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Turns the log on for some kinds of events, with a sink. Threads that attach from now on have ports, and others from
+    /// their next poll on, if they are asked to poll.
     pub fn begin(&self, kinds: &[Kind], sink: Box<dyn Sink>) {
         let bits = kinds.iter().fold(0, |bits, &kind| bits | bit(kind));
         self.kinds.store(bits, Ordering::Relaxed);
         *self.sink.lock() = Some(sink);
         self.is_on.store(true, Ordering::Release);
+        self.epoch.fetch_add(1, Ordering::Relaxed);
         *self.machine.lock() = self.port(MACHINE);
     }
 
@@ -148,6 +172,8 @@ impl Log {
     /// Turns the log off: gives the sink all that is left, and answers the sink.
     pub fn end(&self) -> Option<Box<dyn Sink>> {
         self.is_on.store(false, Ordering::Release);
+        self.epoch.fetch_add(1, Ordering::Relaxed);
+        *self.machine.lock() = None;
         self.drain_until(u64::MAX);
         self.sink.lock().take()
     }

@@ -32,7 +32,7 @@ pub enum Field {
 }
 
 /// Why a strand waits, or a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u64)]
 pub enum Reason {
     /// Something that has no name here.

@@ -124,6 +124,14 @@ impl Heap {
         result
     }
 
+    /// Runs `work` while objects stay in their places and no collection begins. Mutators run meanwhile, so `work` reads only
+    /// what they change atomically, and each word that it finds in an object is that of an object. A mutator that needs a
+    /// collection waits, so `work` takes less than a millisecond. The calling thread has no mutator, or is in a native section;
+    /// `work` holds no lock that a thread may hold while it waits for a collection.
+    pub fn without_collection<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.safepoints.while_open(work)
+    }
+
     /// Registers `object` for finalisation: when nothing else references it, it appears in the
     /// queue of [`take_finalizable`](Heap::take_finalizable) once, with this tag.
     pub fn register_finalizable(&self, object: Object, tag: u64) {

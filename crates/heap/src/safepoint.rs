@@ -241,6 +241,15 @@ impl<P: Participant> Safepoints<P> {
         self.reopen(self.lock());
     }
 
+    /// Runs `work` while no stop is under way, and lets none begin before its end. Mutators go on meanwhile. The caller is no
+    /// mutator, or is away.
+    pub(crate) fn while_open<R>(&self, work: impl FnOnce() -> R) -> R {
+        let gate = self.wait_for_open(self.lock());
+        let result = work();
+        drop(gate);
+        result
+    }
+
     fn reopen(&self, mut gate: MutexGuard<'_, Gate<P>>) {
         gate.closed = false;
         for participant in &gate.participants {

@@ -226,8 +226,16 @@ impl Machine {
     }
 }
 
-/// For recordings.
+/// For recordings, and for the observer.
 impl Machine {
+    /// From now on, vats count the messages in their mailboxes. Before the program runs.
+    pub fn count_messages(&mut self) {
+        self.vm.events.count_messages();
+        // Vats get their numbers as they are made, from now on.
+        self.vm.main_vat().inspect(|vat| _ = vat.number(self.vm));
+        self.thread.look_for_observers();
+    }
+
     pub(crate) fn vm(&self) -> &'static Vm {
         self.vm
     }

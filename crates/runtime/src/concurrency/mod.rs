@@ -8,10 +8,11 @@
 //! | shared by strands | [`channels`], [`locks`] |
 //! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
-//! | budgets | [`sandbox`] |
+//! | budgets, memory | [`sandbox`], [`census`] |
 //! | native code | [`foreign`], [`embedding`], [`interruption`] |
 //! | the layer as the others see it | [`parts`], [`services`], `root_source` |
 
+pub mod census;
 pub mod channels;
 pub mod early_actors;
 pub mod embedding;

@@ -24,6 +24,7 @@ pub fn poll(thread: &mut Thread) {
     // The limit comes first: a later request is heard at the next poll.
     thread.reset_limit();
     sampling::take(thread, State::Running);
+    thread.follow_log();
     if thread.watch.is_on {
         debugging::poll(thread);
     }

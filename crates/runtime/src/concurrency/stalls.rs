@@ -14,6 +14,7 @@ use std::fmt::Write;
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, LayoutId, Object, RootAddress, Tracer, Word};
+use squall_scheduler::WorkerId;
 
 use crate::concurrency::channels;
 use crate::concurrency::locks;
@@ -25,6 +26,7 @@ use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE, FOR
 use crate::execution::stack_traces;
 use crate::model::function::Function;
 use crate::model::known;
+use crate::state::affinity::Home;
 use crate::state::stack::Activation;
 use crate::state::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::state::thread::Thread;
@@ -399,9 +401,16 @@ fn waker(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
     if !strand.is_parked() {
         return None;
     }
-    let Some(what) = strand.slot(slots::WAITS_FOR).as_object() else {
-        return inevitable(strands, strand);
-    };
+    match strand.slot(slots::WAITS_FOR).as_object() {
+        Some(_) => holding_up(strand),
+        None => inevitable(strands, strand),
+    }
+}
+
+/// The strand that is, or holds, the object that a parked strand waits for. No collection can begin meanwhile; if the strand
+/// or the other one goes on, the answer means nothing.
+pub(crate) fn holding_up(strand: StrandRef) -> Option<StrandRef> {
+    let what = strand.slot(slots::WAITS_FOR).as_object()?;
     match what.layout() {
         known::STRAND => StrandRef::of_object(what),
         known::MUTEX | known::SHARED_MUTEX => holder(what),
@@ -436,6 +445,15 @@ impl Vm {
         self.look_at_running(&mut |strand, place, activations| {
             describe_running(self, strand, place, activations, text);
         });
+    }
+
+    /// Shows each native thread: its number, its home, and the strand that runs there. All mutators stand.
+    pub(crate) fn look_at_threads(&self, look: &mut dyn FnMut(WorkerId, Home, Option<StrandRef>)) {
+        for thread in self.threads.lock().iter() {
+            // SAFETY: as in `look_at_running`.
+            let thread = unsafe { &*thread.0 };
+            look(thread.number, thread.home, thread.running_strand());
+        }
     }
 
     /// Shows each strand that runs, with the native thread and the activations.

@@ -1,8 +1,8 @@
 //! Recording: notes the events of the [table](squall_events::table) in the log of the machine. The layers above call
 //! [`Thread::note`] where something happens.
 //!
-//! Nothing is noted unless the log is on. Then each native thread has a port, which it got when it attached; so a note
-//! costs a load and a test when the log is off. Compiled code notes nothing itself: whatever the table has goes through
+//! Nothing is noted unless the log is on. Then each native thread has a port, which it got when it attached or at its first
+//! poll after that; so a note costs a load and a test when the log is off. Compiled code notes nothing itself: whatever the table has goes through
 //! functions of the runtime in all tiers, so events are the same with each of them.
 //!
 //! Entities have numbers. A strand's is its identity. A vat gets one when it is first noted. Messages count in their
@@ -175,7 +175,7 @@ impl VatRef {
     /// Notes that a message is put into the mailbox. The vat is locked.
     #[inline(always)]
     pub(crate) fn note_sent(self, thread: &Thread, message: Object) {
-        if thread.is_recording() {
+        if thread.watch.counts {
             let length = self.count_posted();
             thread.note(Kind::MessageSent, || {
                 let number = record::message(self.number(thread.vm), self.posted());
@@ -187,7 +187,7 @@ impl VatRef {
     /// Notes that a message was taken from the mailbox. For the vat's owner.
     #[inline(always)]
     pub fn note_received(self, thread: &Thread) {
-        if thread.is_recording() {
+        if thread.watch.counts {
             let length = self.count_taken();
             thread.note(Kind::MessageReceived, || [self.current_message(thread.vm), length]);
         }

@@ -275,7 +275,7 @@ struct WithBottom<const N: usize> {
 pub const ORDINARY_PRIORITY: u8 = 40;
 
 /// The address of a strand's native part, which stays where it is as long as the VM.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StrandRef(NonNull<Strand>);
 
 // SAFETY: the strand is `Sync`.
@@ -571,12 +571,17 @@ impl StrandRef {
         self.worker.load(Ordering::Relaxed) != 0
     }
 
+    /// The index of the worker that runs it, if one does.
+    pub fn worker_seen(self) -> Option<usize> {
+        (self.worker.load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
     /// Whether it is parked.
     pub fn is_parked(self) -> bool {
         self.status.is_parked()
     }
 
-    fn is_free(self) -> bool {
+    pub(crate) fn is_free(self) -> bool {
         self.status.is_free()
     }
 

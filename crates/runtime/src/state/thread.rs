@@ -287,6 +287,10 @@ pub struct Watch {
     pub steps: bool,
     /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
     pub epoch: u32,
+    /// Whether messages are counted in their mailboxes.
+    pub counts: bool,
+    /// The last byte of the [epoch](squall_events::Log::epoch) of the log, when the thread looked last.
+    pub log_epoch: u8,
 }
 
 /// A native thread that runs guest code.
@@ -480,6 +484,17 @@ impl Thread {
     /// Looks whether its events are noted, or a debugger was attached.
     pub fn look_for_observers(&mut self) {
         self.watch.is_on = self.port.is_some() || self.vm.debugging.debugger().is_some();
+        self.watch.counts = self.watch.is_on || self.vm.events.counts_messages();
+        self.watch.log_epoch = self.vm.events.epoch() as u8;
+    }
+
+    /// Gets a port if the log was turned on, or drops its own if it was turned off. At polls.
+    #[inline]
+    pub fn follow_log(&mut self) {
+        if self.watch.log_epoch != self.vm.events.epoch() as u8 {
+            self.port = self.vm.events.port(self.worker_index());
+            self.look_for_observers();
+        }
     }
 
     /// The next of a sequence of numbers without a pattern, always the same one (Steele, Lea and Flood,

@@ -103,7 +103,7 @@ pub struct Vat {
     sandbox: AtomicPtr<Sandbox>,
     /// Its number in events, or 0 if it was in none yet.
     number: AtomicU64,
-    /// The counts of the messages that were put into the mailbox and taken from there while events were recorded.
+    /// The counts of the messages that were put into the mailbox and taken from there while they were counted.
     posted: AtomicU64,
     taken: AtomicU64,
     /// Whether it is part of a slab only.
@@ -654,7 +654,7 @@ impl VatRef {
     }
 
     /// Whether a worker will run it, or look at it.
-    fn is_active(self) -> bool {
+    pub(crate) fn is_active(self) -> bool {
         self.ownership.is_active() && !self.is_held.load(Ordering::Relaxed)
     }
 }
@@ -692,6 +692,15 @@ impl Vats {
     /// All vats; the caller ensures that none changes.
     pub fn all(&self) -> Vec<VatRef> {
         Vats::used(&self.inner.lock()).collect()
+    }
+
+    /// All vats, while the program goes on: those that are made or die meanwhile may be missing.
+    pub(crate) fn walk(&self) -> impl Iterator<Item = VatRef> + use<> {
+        // The table is locked for a copy only: threads that make vats wait for it.
+        let slabs = self.inner.lock().slabs.clone();
+        let vats = slabs.into_iter().flat_map(|slab| slab.iter());
+        vats.filter(|vat| !vat.is_free.load(Ordering::Relaxed))
+            .map(|vat| VatRef(NonNull::from(vat)))
     }
 
     fn used(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
@@ -767,7 +776,10 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     vat.object.set(object.word());
     vat.set_home(Home::ANYWHERE);
     vat.forget_numbers();
-    thread.note(Kind::VatCreated, || [vat.number(thread.vm)]);
+    if thread.watch.counts {
+        let number = vat.number(thread.vm);
+        thread.note(Kind::VatCreated, || [number]);
+    }
     if let Some(sandbox) = thread.sandbox {
         vat.enter_sandbox(sandbox);
     }

@@ -370,6 +370,16 @@ impl Vm {
         }
     }
 
+    /// Visits the words of all strands that run, with the vats of these, while all mutators stand.
+    pub(crate) fn visit_all_running(&self, visit: &mut dyn FnMut(Option<VatRef>, Word)) {
+        for thread in self.threads.lock().iter() {
+            // SAFETY: as in `describe_running`.
+            let thread = unsafe { &*thread.0 };
+            let vat = thread.running_strand().and_then(StrandRef::vat);
+            crate::state::roots::visit_running(thread, &mut |word| visit(vat, word));
+        }
+    }
+
     /// Makes the embedder's thread, which attached first, look around.
     pub fn summon_embedder(&self) {
         let first = self.threads.lock().first().copied();

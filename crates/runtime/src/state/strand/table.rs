@@ -41,7 +41,8 @@ struct Slabs {
 }
 
 /// Strands of one size, in consecutive memory.
-struct Slab {
+#[derive(Clone, Copy)]
+pub(crate) struct Slab {
     first: StrandRef,
     size: usize,
     length: usize,
@@ -139,6 +140,13 @@ impl Strands {
         }
     }
 
+    /// All strands in pieces of so many, free ones as well. Those that are made from now on may be missing.
+    pub(crate) fn pieces(&self, most: usize) -> Vec<Slab> {
+        // The table is locked for a copy only: threads that make strands wait for it.
+        let slabs = self.inner.lock().slabs.clone();
+        slabs.iter().flat_map(|slab| slab.pieces(most)).collect()
+    }
+
     /// Shows the objects of strands that are ready or run, and of the main one, to the collector, in
     /// full collections: in the others only those that ran since the last one matter, which their
     /// threads show.
@@ -185,7 +193,15 @@ impl Slab {
         Some(Slab { first: first?, size, length })
     }
 
-    fn strands(&self) -> impl DoubleEndedIterator<Item = StrandRef> + use<> {
+    /// The slab in pieces of so many strands.
+    fn pieces(self, most: usize) -> impl Iterator<Item = Slab> {
+        (0..self.length).step_by(most).map(move |begin| {
+            let first = self.strands().nth(begin).unwrap_or(self.first);
+            Slab { first, length: most.min(self.length - begin), ..self }
+        })
+    }
+
+    pub(crate) fn strands(&self) -> impl DoubleEndedIterator<Item = StrandRef> + use<> {
         let (first, size) = (self.first.0.cast::<u8>(), self.size);
         let stride = match SIZES[size] {
             SMALL => size_of::<WithBottom<SMALL>>(),

@@ -326,17 +326,38 @@ impl Statistics {
         _ = writeln!(text, "  reads and writes: {}", parts.join(", "));
     }
 
-    fn describe_conflicts(&self, vm: &Vm, text: &mut String) {
+    /// The pairs of instructions that were in conflict, the most frequent first.
+    fn sorted_conflicts(&self) -> Vec<(Pair, Meetings)> {
         let mut conflicts: Vec<(Pair, Meetings)> =
             self.conflicts.lock().iter().map(|(pair, meetings)| (*pair, *meetings)).collect();
         let order = |(pair, meetings): &(Pair, Meetings)| {
             (std::cmp::Reverse(meetings.count), pair.loser, pair.writer)
         };
         conflicts.sort_by_key(order);
+        conflicts
+    }
+
+    /// The most frequent conflicts, with their lines.
+    pub fn conflicts(&self, vm: &Vm) -> Vec<SeenConflict> {
+        let seen = |(pair, meetings): (Pair, Meetings)| {
+            let loser = Line::at(vm, pair.loser);
+            SeenConflict {
+                count: meetings.count,
+                class: class_of(vm, pair).to_owned(),
+                slot: loser.as_ref().map_or_else(String::new, |line| line.what(vm)),
+                is_write: pair.is_write,
+                loser: loser.map(|line| (line.function, line.pc)),
+                writer: Line::at(vm, pair.writer).map(|line| (line.function, line.pc)),
+            }
+        };
+        self.sorted_conflicts().into_iter().take(SHOWN).map(seen).collect()
+    }
+
+    fn describe_conflicts(&self, vm: &Vm, text: &mut String) {
+        let conflicts = self.sorted_conflicts();
         let rest = conflicts.len().saturating_sub(SHOWN);
         for (pair, meetings) in conflicts.into_iter().take(SHOWN) {
-            let layout = LayoutId::from_bits(pair.layout);
-            let class = vm.behavior_of_layout(layout).map_or("an object", |it| it.name());
+            let class = class_of(vm, pair);
             let verb = if pair.is_write { "written" } else { "read" };
             let loser = Line::at(vm, pair.loser);
             _ = writeln!(
@@ -370,6 +391,27 @@ impl Statistics {
             _ = writeln!(text, "  {count} × inevitable {why}, at {place}");
         }
     }
+}
+
+/// The class of the object of a conflict.
+fn class_of(vm: &Vm, pair: Pair) -> &'static str {
+    vm.behavior_of_layout(LayoutId::from_bits(pair.layout)).map_or("an object", |it| it.name())
+}
+
+/// Two lines that were in conflict.
+pub struct SeenConflict {
+    /// How often they were.
+    pub count: u64,
+    /// The class of the object.
+    pub class: String,
+    /// The slot, or `elements`.
+    pub slot: String,
+    /// Whether the transaction that lost was to write there.
+    pub is_write: bool,
+    /// The instruction of the transaction that lost.
+    pub loser: Option<(&'static Function, usize)>,
+    /// The instruction that has written.
+    pub writer: Option<(&'static Function, usize)>,
 }
 
 /// How many lines of each kind a report has.
