@@ -20,6 +20,7 @@
 //! | `language_server` | sessions of an editor with `squall lsp` | that it answers, and ends: see [`language_server`] |
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
+//! | `tests/observer/*.txt` | sessions with `squall run --observe` | see [`observing`] |
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
 //! | `tests/packages/*.txt` | packages, their commands and runs | see [`packages`] |
 //! | `profiles` | a program that is busy in one function | its profiles: see [`profiles`] |
@@ -54,6 +55,7 @@ mod machine_code;
 mod mistakes;
 mod native_threads;
 mod observer;
+mod observing;
 mod output;
 mod packages;
 mod postgres;
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
     trials.extend(mistakes::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
+    trials.extend(observing::trials());
     trials.extend(output::trials());
     trials.extend(packages::trials());
     trials.extend(postgres::trials());

@@ -3,6 +3,7 @@
 //! The options that choose how a machine runs are the same for all commands that run one ([`MachineArguments`]).
 //! Authority comes from the command line only; other options can also be set by environment variables.
 
+mod observing;
 mod packages;
 mod testing;
 
@@ -25,6 +26,7 @@ use squall::{
     Tracing,
 };
 
+pub use observing::{Observe, Top};
 pub use packages::{Add, Build, New, PackageArguments, Remove, Tree, Update, Vendor};
 pub use testing::{Bench, Test, TestModules};
 
@@ -61,6 +63,7 @@ pub enum Command {
     Lsp(Lsp),
     Debug(Debug),
     Dump(Dump),
+    Top(Top),
     Completions(Completions),
     Man(Man),
     Version(Version),
@@ -97,6 +100,11 @@ pub struct Run {
     /// Connect to the debugger at this port of the machine
     #[arg(long, value_name = "PORT", hide = true)]
     pub debug_connect: Option<u16>,
+
+    /// Serve a page that shows what the program does, at this port of the machine, or at any that is free; with `control`,
+    /// the page can also suspend and end strands
+    #[arg(long, value_name = "PORT[,control]", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub observe: Option<Observe>,
 
     /// Send this message to the module's class, and show its answer, instead of starting the module
     #[arg(long, value_name = "SELECTOR", hide = true)]

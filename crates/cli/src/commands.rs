@@ -11,11 +11,13 @@ mod format;
 mod lsp;
 mod manual;
 mod native;
+mod observe;
 mod package;
 mod profile;
 mod repl;
 mod run;
 mod test;
+mod top;
 mod trace;
 mod version;
 
@@ -54,6 +56,7 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Lsp(_) => lsp::lsp(),
         Command::Debug(arguments) => debug::debug(&arguments),
         Command::Dump(arguments) => dump(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
         Command::Version(arguments) => version::version(&arguments),

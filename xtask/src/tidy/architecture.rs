@@ -56,6 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "squall-debugger",
         &["squall-bytecode", "squall-events", "squall-heap", "squall-newspeak", "squall-runtime"],
     ),
+    ("squall-observer", &["squall-events", "squall-runtime", "squall-system"]),
     ("squall-sqlite", &["squall-foreign"]),
     ("squall-capi", &["squall"]),
     (
@@ -67,6 +68,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "squall-foreign",
             "squall-language-server",
             "squall-newspeak",
+            "squall-observer",
             "squall-packages",
             "squall-reference",
             "squall-sqlite",

@@ -112,7 +112,7 @@ fn client(machine: &mut Machine, port: u16) -> std::io::Result<TcpStream> {
 }
 
 /// The text of a module, and whether it is one of the library.
-fn text_of(path: &str) -> Option<(Vec<u8>, bool)> {
+pub fn text_of(path: &str) -> Option<(Vec<u8>, bool)> {
     let name = Path::new(path).file_stem()?.to_str()?;
     match std::fs::read(path) {
         Ok(bytes) => Some((bytes, false)),

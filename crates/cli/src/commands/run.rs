@@ -9,7 +9,7 @@ use squall_bytecode::module::Module;
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use super::check::show_stages;
-use super::{debug, internal, start_in, trace};
+use super::{debug, internal, observe, start_in, trace};
 use crate::arguments::{MachineArguments, Report, Run};
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
@@ -34,8 +34,10 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     check_program(&input.path, module.module())?;
     show_warnings(input);
     let trace = trace::open(arguments.machine.trace_file())?;
+    let observing = observe::listen(arguments, input)?;
     let mut machine = start_in(options, program.surroundings())?;
     observer::describe_on_quit(machine.observer());
+    let _observed = observing.map(|observing| observing.begin(&mut machine)).transpose()?;
     machine.prepare(&program.arguments[0], module);
     let recording = trace.map(|trace| trace.begin(&mut machine, &input.path));
     let debugged = debug::begin(arguments, &mut machine)?;
