@@ -18,7 +18,7 @@ use squall_runtime::library::observation::{self, Activity, Glance, Kind, Origin,
 use squall_runtime::state::vm::Vm;
 
 /// How long a sweep serves, in times of its duration: so sweeps take one part in so many of a core.
-const REST: u32 = 60;
+const REST: u32 = 80;
 
 /// A key that strands are sorted by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,9 +172,10 @@ impl Sweeper {
         self.sweep(vm, question, |known| known == question)
     }
 
-    /// The counts of all strands.
+    /// The counts of all strands. If there was no question before, the sweep also answers the one that the page begins with.
     pub fn counts(&self, vm: &Vm) -> Arc<Swept> {
-        self.sweep(vm, &Question::default(), |_| true)
+        let first = Question { key: Key::Waited, descends: true, count: 50, ..Question::default() };
+        self.sweep(vm, &first, |_| true)
     }
 
     /// One client sweeps, and others wait for the result.

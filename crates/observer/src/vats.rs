@@ -13,7 +13,7 @@ use squall_runtime::library::observation::{self, VatGlance};
 use squall_runtime::state::vm::Vm;
 
 /// How long a sweep serves, in times of its duration.
-const REST: u32 = 60;
+const REST: u32 = 80;
 /// The least time between the counts for a rate.
 const SPAN: Duration = Duration::from_millis(500);
 /// For how many vats counts are kept.
