@@ -19,7 +19,7 @@
 //! A request is served by a native thread that is none of the machine's. It looks at the machine through
 //! [`squall_runtime::library::observation`], whose head says why that is safe, and what it costs the program.
 //!
-//! Invariants: a client gets only what it has asked for, a bounded number of rows; a request that the [gate](gate) refuses
+//! Invariants: a client gets only what it has asked for, a bounded number of rows; a request that the gate refuses
 //! learns nothing; without `control` no request changes the program.
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The server: takes connections, reads one request from each, and writes the answer. A program's command line starts it.
 //!
-//! Each connection has a native thread, for a short time: a request that is not complete after [`HEAD_TIME`], or whose
-//! client does not take the answer, is given up. There are [`MOST_CONNECTIONS`] at most; when another one comes, the oldest
+//! Each connection has a native thread, for a short time: a request that is not complete after `HEAD_TIME`, or whose
+//! client does not take the answer, is given up. There are `MOST_CONNECTIONS` at most; when another one comes, the oldest
 //! is closed, which is one that does not get on. So clients that send slowly or nothing keep neither the program nor other
 //! clients waiting.
 //!

@@ -2,7 +2,7 @@
 //! makes JSON of them.
 //!
 //! With a million strands a sweep takes some hundredths of a second of one core, so it is not made for each request: a sweep
-//! serves all requests with the same question for [`REST`] times as long as it took. Only the rows that a client sees are
+//! serves all requests with the same question for `REST` times as long as it took. Only the rows that a client sees are
 //! looked at closely each time. A row may thus be at the place where it belonged a moment ago; what it shows is new.
 //!
 //! A sweep keeps as many strands as were asked for, and those that wait for a strand, and no others.

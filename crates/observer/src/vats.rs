@@ -2,7 +2,7 @@
 //! JSON of them.
 //!
 //! Vats count the messages that were ever put into their mailboxes. A rate is the difference of two counts, divided by the
-//! time between; of vats beyond [`MOST_RATED`], only the sum has a rate.
+//! time between; of vats beyond `MOST_RATED`, only the sum has a rate.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The events of the last moments, for the time view. [`crate::answers`] asks for them.
 //!
 //! Events cost the program something, so the log is on only while a client asks: a request turns it on, and it is turned off
-//! when no request has come for [`LINGER`]. A native thread drains it meanwhile, and ends with it. The newest [`KEPT`] events
+//! when no request has come for `LINGER`. A native thread drains it meanwhile, and ends with it. The newest `KEPT` events
 //! are kept.
 //!
 //! Under a seed, events would take time and change the run; and if the run is recorded in a file, the events go there. Then
