@@ -95,12 +95,13 @@
     ("\\^\\|<-:" . font-lock-keyword-face))
   "What `newspeak-mode' highlights.")
 
-;; A character such as "'" is no string: its quotes are fences, and what is between them begins nothing.
+;; A character such as "'" is no string: its quotes are fences, and what is between them begins and escapes nothing.
 (defconst newspeak-syntax-propertize
   (syntax-propertize-rules
-   ("\\(\"\\)\\(?:\"\"\\|[^\"]\\)\\(\"\\)"
+   ("\\(\"\\)\\(\"\"\\|[^\"]\\)\\(\"\\)"
     (1 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "|")))
-    (2 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "|")))))
+    (2 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax ".")))
+    (3 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "|")))))
   "Gives characters their syntax.")
 
 ;;;###autoload
