@@ -177,14 +177,18 @@ fn resident(child: &Child) -> Option<f64> {
 
 /// Compares the last third of the time with the second.
 fn judge(looks: &[Look]) -> Result<String, String> {
-    let Some(last) = looks.last() else { return Ok("it was too short to see memory".to_owned()) };
+    let too_short = || Ok("it was too short to see memory".to_owned());
+    let Some(last) = looks.last() else { return too_short() };
     let most_between = |from: f64, to: f64| {
         let [from, to] = [from, to].map(|part| last.time.mul_f64(part));
         let looks = looks.iter().filter(|look| look.time >= from && look.time <= to);
-        looks.map(|look| look.mebibytes).fold(0.0, f64::max)
+        looks.map(|look| look.mebibytes).reduce(f64::max)
     };
     let thirds = [(0.0, 1.0 / 3.0), (1.0 / 3.0, 2.0 / 3.0), (2.0 / 3.0, 1.0)];
-    let [first, second, third] = thirds.map(|(from, to)| most_between(from, to));
+    let [Some(first), Some(second), Some(third)] = thirds.map(|(from, to)| most_between(from, to))
+    else {
+        return too_short();
+    };
     let summary =
         format!("at most {first:.0}, {second:.0}, {third:.0} MiB in the thirds of the time");
     if third > second * GROWTH { Err(format!("it grows: {summary}")) } else { Ok(summary) }
@@ -254,7 +258,7 @@ mod tests {
         assert!(judged(&[1.0, 90.0, 90.0, 100.0, 90.0, 109.0, 90.0]).is_ok());
         assert!(judged(&[1.0, 90.0, 90.0, 100.0, 90.0, 111.0, 90.0]).is_err());
         assert!(judged(&[500.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0]).is_ok());
-        assert!(judged(&[]).is_ok());
+        assert!(judged(&[]).is_ok() && judged(&[1.0]).is_ok() && judged(&[1.0, 9.0]).is_ok());
     }
 
     #[test]
