@@ -22,6 +22,7 @@
 //! | `fuzz` | runs the fuzz targets, for so many minutes in all |
 //! | `embedding` | the library for C, its tests and examples, under sanitizers |
 //! | `editors` | tests of what editors use, with real clients and engines |
+//! | `site` | the documentation and the reference of the library, as pages |
 //! | `vsix` | the extension for Visual Studio Code, as a file |
 //! | `dist` | what a release consists of: archive, packages, image, lists; the library for C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
@@ -41,10 +42,12 @@ mod json;
 mod layout;
 mod library;
 mod load;
+mod markdown;
 mod notices;
 mod postgres;
 mod schedulers;
 mod seeds;
+mod site;
 mod soak;
 mod steps;
 mod tidy;
@@ -104,6 +107,8 @@ enum Command {
     Embedding(embedding::Arguments),
     /// What editors use, with real clients and engines
     Editors(editors::Arguments),
+    /// The documentation and the reference of the library, as pages
+    Site(site::Arguments),
     /// The extension for Visual Studio Code, as a file
     Vsix(editors::Package),
     /// What a release consists of
@@ -134,6 +139,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Embedding(arguments) => embedding::run(&arguments),
         Command::Editors(arguments) => editors::run(&arguments),
+        Command::Site(arguments) => site::run(&arguments),
         Command::Vsix(package) => editors::pack(&package),
         Command::Dist(arguments) => dist::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

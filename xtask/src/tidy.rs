@@ -11,11 +11,13 @@
 //! - No unfinished work is committed.
 //! - The examples in the documentation of crates are run.
 //! - ARCHITECTURE.md names exactly the crates that exist.
+//! - Links of documents lead to files, and all decisions are listed.
 //! - README.md shows the results that are committed.
 //!
 //! Each rule answers a message for each place that breaks it.
 
 mod architecture;
+mod documents;
 mod gc_points;
 mod imports;
 mod length;
@@ -48,6 +50,7 @@ fn findings() -> Vec<Finding> {
         findings.extend(architecture::check(file));
     }
     findings.extend(imports::check(&files));
+    findings.extend(documents::check(&files));
     findings.extend(length::check(&files));
     findings.extend(gc_points::check(&files));
     findings.extend(crate::bench::readme::findings());

@@ -316,6 +316,10 @@ pub struct Doc {
     #[arg(long)]
     pub private: bool,
 
+    /// Put a link to this address onto each page, as on those of a site that has the reference in it
+    #[arg(long, value_name = "ADDRESS")]
+    pub site: Option<String>,
+
     /// Your modules: Newspeak source (.ns), or folders with such files
     #[arg(value_name = "PATH")]
     pub paths: Vec<String>,

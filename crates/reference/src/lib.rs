@@ -20,7 +20,8 @@
 //! | `assets/` | the style sheet, and the script of the search |
 //!
 //! Invariants: the files depend on the texts and options only. They load nothing but each other, and every address that
-//! they contain leads to one of them, except addresses of the web that a comment gives. Whatever a text contains is
+//! they contain leads to one of them, except addresses of the web that a comment gives, and the one of
+//! the site. Whatever a text contains is
 //! shown as text. A text with mistakes has a page, too, which lists them.
 #![forbid(unsafe_code)]
 
@@ -49,12 +50,21 @@ pub struct File {
     pub content: String,
 }
 
+/// How the reference is written.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Whether private classes, slots and methods are shown.
+    pub shows_private: bool,
+    /// The address of the site that the reference is a part of; each page has a link to it.
+    pub site: Option<&'a str>,
+}
+
 /// The files of the reference of these texts. `library` knows the library's classes; its texts are pages only if they are
 /// among the texts.
-pub fn reference(texts: &[Text], library: &Library, shows_private: bool) -> Vec<File> {
-    let describe = |text| describe(text, library, shows_private);
+pub fn reference(texts: &[Text], library: &Library, options: Options<'_>) -> Vec<File> {
+    let describe = |text| describe(text, library, options.shows_private);
     let modules: Vec<Module> = texts.iter().map(describe).collect();
-    let links = links::Links::new(&modules);
+    let links = links::Links::new(&modules, options.site);
     let file = |name: &str, content: String| File { name: name.to_owned(), content };
     let mut files = vec![
         file(links::INDEX, pages::index(&links)),

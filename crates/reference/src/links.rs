@@ -31,6 +31,8 @@ pub struct Ancestor {
 pub struct Links<'a> {
     /// The modules.
     pub modules: &'a [Module],
+    /// The address of the site that the reference is a part of.
+    pub site: Option<&'a str>,
     pages: Vec<String>,
     by_path: HashMap<(usize, &'a str), usize>,
     library: HashMap<&'a str, Place>,
@@ -40,10 +42,11 @@ pub struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// The addresses of these modules.
-    pub fn new(modules: &'a [Module]) -> Links<'a> {
+    /// The addresses of these modules, as a part of a site if it is given.
+    pub fn new(modules: &'a [Module], site: Option<&'a str>) -> Links<'a> {
         let mut links = Links {
             modules,
+            site,
             pages: page_names(modules),
             by_path: HashMap::new(),
             library: HashMap::new(),

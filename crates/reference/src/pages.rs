@@ -27,7 +27,7 @@ pub fn index(links: &Links<'_>) -> String {
             }
         }
     };
-    page("Reference", None, content)
+    page(links, "Reference", None, content)
 }
 
 fn module_entry(links: &Links<'_>, number: usize) -> Markup {
@@ -74,7 +74,7 @@ pub fn module(links: &Links<'_>, number: usize) -> String {
         (mistakes(module))
         @for class in 0..module.classes.len() { (class_section(links, (number, class))) }
     };
-    page(&module.name, contents, content)
+    page(links, &module.name, contents, content)
 }
 
 fn to_class_here(links: &Links<'_>, place: Place) -> String {
@@ -277,7 +277,7 @@ fn capitalised(word: &str) -> String {
 // The frame
 
 /// A page with the search above and the contents beside it.
-fn page(title: &str, contents: Option<Markup>, content: Markup) -> String {
+fn page(links: &Links<'_>, title: &str, contents: Option<Markup>, content: Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -293,6 +293,7 @@ fn page(title: &str, contents: Option<Markup>, content: Markup) -> String {
             body {
                 a.skip href="#page:content" { "To the content" }
                 header {
+                    @if let Some(site) = links.site { a href=(site) { "Squall" } }
                     a.home href=(INDEX) { "Reference" }
                     (search())
                 }

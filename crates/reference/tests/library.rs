@@ -7,7 +7,7 @@ use std::path::Path;
 use squall_newspeak::ast::Access;
 use squall_newspeak::{Library, Source, check, parse};
 use squall_reference::model::{Kind, Module, describe};
-use squall_reference::{File, Text, reference};
+use squall_reference::{File, Options, Text, reference};
 
 /// The texts of the library.
 fn texts() -> Vec<Text> {
@@ -41,7 +41,7 @@ fn modules() -> Vec<Module> {
 
 fn files() -> Vec<File> {
     let texts = texts();
-    reference(&texts, &outline(&texts), false)
+    reference(&texts, &outline(&texts), Options::default())
 }
 
 #[test]
@@ -127,7 +127,8 @@ fn texts_with_mistakes_have_pages() {
             source: Source::from_bytes("Damaged.ns", &text),
             is_library: false,
         };
-        let files = reference(&damaged.map(text), &library, true);
+        let files =
+            reference(&damaged.map(text), &library, Options { shows_private: true, site: None });
         assert_eq!(files.len(), 6, "cut at {place}");
     }
 }

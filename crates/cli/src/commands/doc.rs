@@ -5,7 +5,7 @@ use std::path::Path;
 use squall::compiler::{CompileProblem, FileKind};
 use squall::library;
 use squall_newspeak::{Diagnostic, Source, parse_partial};
-use squall_reference::{File, Text, reference};
+use squall_reference::{File, Options, Text, reference};
 
 use crate::arguments::Doc;
 use crate::console::{colour, print_error};
@@ -25,7 +25,8 @@ pub fn doc(arguments: &Doc) -> Result<Exit, Exit> {
         exit = exit.and(complain_about(&text.source));
     }
     texts.extend(library_texts());
-    write(&arguments.output, &reference(&texts, library::outline(), arguments.private))?;
+    let options = Options { shows_private: arguments.private, site: arguments.site.as_deref() };
+    write(&arguments.output, &reference(&texts, library::outline(), options))?;
     Ok(exit)
 }
 
