@@ -7,13 +7,14 @@
 
 use std::collections::HashMap;
 
+use super::columns::line_up_comments;
 use super::marks::{Bracket, Break, Declaration, KeywordMessage, Marks, Role};
 use super::pieces::Pieces;
 use crate::source::{Source, Span};
 use crate::token::TokenKind;
 
 /// The number of columns that a line should have at most.
-const WIDTH: usize = 120;
+pub const WIDTH: usize = 120;
 
 /// The number of columns by which contents are indented.
 const STEP: usize = 2;
@@ -76,6 +77,8 @@ struct Layout<'a> {
     line_start: usize,
     text: String,
     places: Vec<Span>,
+    /// Where the comments begin that are behind other things on their lines.
+    trailing: Vec<usize>,
 }
 
 impl<'a> Layout<'a> {
@@ -103,6 +106,7 @@ impl<'a> Layout<'a> {
             line_start: 0,
             text: String::with_capacity(source.text().len() + source.text().len() / 8),
             places: Vec::with_capacity(pieces.tokens.len()),
+            trailing: Vec::new(),
         };
         layout.measure();
         layout
@@ -113,7 +117,9 @@ impl<'a> Layout<'a> {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        Written { text: self.text, places: self.places }
+        let mut written = Written { text: self.text, places: self.places };
+        line_up_comments(&mut written, &self.trailing);
+        written
     }
 
     // Before writing
@@ -379,6 +385,7 @@ impl<'a> Layout<'a> {
                 has_line = true;
             } else if !self.at_line_start() && !self.text.is_empty() {
                 self.append(" ");
+                self.trailing.push(self.text.len());
             }
             self.comment(comment.span);
         }

@@ -10,7 +10,7 @@
 //! - Lines that begin with a message, an operator or an element of an array stay, and are indented as what continues the
 //!   statement. Lines begin with operators, and do not end with them.
 //! - The signs of slots and locals that follow each other are in one column, and so are the arguments of keywords that
-//!   stand below each other, unless their widths differ much.
+//!   stand below each other, and comments at the ends of lines that follow each other, unless widths differ much.
 //! - There is at most one blank line, and none at the start and end of brackets, but before the first member of a class.
 //! - A comment that begins a line gets the indentation of the code that follows; its lines move with its first one.
 //!
@@ -21,7 +21,9 @@
 //! | `pieces` | takes the text apart: tokens, and comments and line ends between them |
 //! | `marks` | finds the roles of the tokens in the syntax tree |
 //! | `layout` | writes the tokens |
+//! | `columns` | puts comments at the ends of lines below each other |
 
+mod columns;
 mod layout;
 mod marks;
 mod pieces;

@@ -184,8 +184,8 @@ fn comments_stay_where_they_are() {
             (* first *)
 
             class A = (* superclass *) B ( (* slots *)
-            | (* none *) | (* after *)
-            )( (* members *)
+            | (* none *) |                 (* after *)
+            )(                             (* members *)
 
               (* one
                    two
@@ -203,12 +203,12 @@ fn comments_stay_where_they_are() {
     check_body(
         "a (* x *) foo: (* y *) b (* z *) . (* trailing *)\n\n(* own *)\n[ (* block *)\n c (* d *)\n(* e *) ] value: (* #* *) #* (* f *)",
         expect![[r#"
-                a (* x *) foo: (* y *) b (* z *). (* trailing *)
+            a (* x *) foo: (* y *) b (* z *). (* trailing *)
 
-                (* own *)
-                [ (* block *)
-                  c (* d *)
-                  (* e *) ] value: (* #* *) #* (* f *)
+            (* own *)
+            [                              (* block *)
+              c                            (* d *)
+              (* e *) ] value: (* #* *) #* (* f *)
         "#]],
     );
 }
@@ -275,5 +275,45 @@ fn only_the_lines_of_a_range_change() {
     assert_eq!(
         change("a = (^1)\n b"),
         pair(" a = (^1)\n b = (^2)", "  a = ( ^ 1 )\n  b = ( ^ 2 )")
+    );
+}
+
+#[test]
+fn comments_at_the_ends_of_lines_are_in_one_column() {
+    check_body(
+        "a foo. (* one *)\nbar: 1.     (* two *)\n(* alone *)\nlonger foo: 1. (* three *)\nb. (* four (* nested *) *)\nc. (* ü *)\nd foo: (* a\n b *) e. f. (* five *) (* six *)\n",
+        expect![[r#"
+            a foo.  (* one *)
+            bar: 1. (* two *)
+            (* alone *)
+            longer foo: 1. (* three *)
+            b. (* four (* nested *) *)
+            c. (* ü *)
+            d foo: (* a
+             b *) e.
+            f. (* five *) (* six *)
+        "#]],
+    );
+}
+
+#[test]
+fn comments_behind_much_longer_lines_have_a_column_of_their_own() {
+    let long = "x".repeat(41);
+    check_body(
+        &format!("{long} a. (* one *)\nb. (* two *)\nccc. (* three *)"),
+        expect![[r#"
+            xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx a. (* one *)
+            b.   (* two *)
+            ccc. (* three *)
+        "#]],
+    );
+    let long = "y".repeat(30);
+    check_body(
+        &format!("{long} a. (* one *)\nb. (* {} *)\nccc. (* three *)", "much ".repeat(16)),
+        expect![[r#"
+            yyyyyyyyyyyyyyyyyyyyyyyyyyyyyy a. (* one *)
+            b.   (* much much much much much much much much much much much much much much much much  *)
+            ccc. (* three *)
+        "#]],
     );
 }
