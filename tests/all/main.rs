@@ -18,6 +18,7 @@
 //! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
 //! | `terminal` | sessions of a REPL on a terminal | what keys do, Ctrl-C above all: see [`terminal`] |
 //! | `language_server` | sessions of an editor with `squall lsp` | that it answers, and ends: see [`language_server`] |
+//! | `layout` | the programs of the project | that `squall format` changes nothing: see [`layout`] |
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `tests/observer/*.txt` | sessions with `squall run --observe` | see [`observing`] |
@@ -50,6 +51,7 @@ mod foreign;
 mod hostile;
 mod language;
 mod language_server;
+mod layout;
 mod limits;
 mod machine_code;
 mod mistakes;
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
     trials.extend(language_server::trials());
+    trials.extend(layout::trials());
     trials.extend(limits::trials());
     trials.extend(machine_code::trials());
     trials.extend(mistakes::trials());

@@ -10,7 +10,6 @@
 //! | `generate` | writes anew what is made from the instruction table |
 //! | `json` | reads the files of a checkout of JSONTestSuite |
 //! | `library` | compares the library with Python and with suites, and puts load on two applications |
-//! | `layout` | checks the layout of the programs in Newspeak, or applies it |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
@@ -39,7 +38,6 @@ mod foreign;
 mod fuzz;
 mod histories;
 mod json;
-mod layout;
 mod library;
 mod load;
 mod markdown;
@@ -79,8 +77,6 @@ enum Command {
     Stress,
     /// The files that are made from the instruction table, written anew
     Generate,
-    /// The layout of the programs in Newspeak
-    Layout(layout::Arguments),
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
     /// The files of a checkout of JSONTestSuite, accepted or refused
@@ -125,7 +121,6 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Generate => steps::generate(),
-        Command::Layout(arguments) => layout::run(&arguments),
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Json(arguments) => json::run(&arguments),
         Command::Library(arguments) => library::run(&arguments),
