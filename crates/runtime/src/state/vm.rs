@@ -138,6 +138,8 @@ pub struct Vm {
     main_vat: OnceLock<VatRef>,
     /// The native thread that has made the VM.
     embedder_thread: std::thread::ThreadId,
+    /// That thread as a worker, from its attachment on.
+    embedder: OnceLock<WorkerId>,
     pub(crate) threads: Mutex<Vec<ThreadPointer>>,
 }
 
@@ -183,6 +185,7 @@ impl Vm {
             failed_turns: AtomicUsize::new(0),
             main_vat: OnceLock::new(),
             embedder_thread: std::thread::current().id(),
+            embedder: OnceLock::new(),
             threads: Mutex::default(),
         }));
         heap.set_root_source((layers.make_roots)(vm));
@@ -225,9 +228,7 @@ impl Vm {
 
     /// Whether the embedder's native thread is in foreign code.
     fn embedder_is_outside(&self) -> bool {
-        let first = self.threads.lock().first().copied();
-        // SAFETY: the embedder's thread stays as long as the VM works for it; its number never changes.
-        first.is_some_and(|first| self.scheduler.is_outside(unsafe { (*first.0).number }))
+        self.embedder.get().is_some_and(|worker| self.scheduler.is_outside(*worker))
     }
 
     /// The program has ended. If the embedder's native thread is in foreign code then, or is about to call some,
@@ -346,6 +347,8 @@ impl Vm {
 
     /// A thread is attached: from now on requests reach it.
     pub(crate) fn add_thread(&self, thread: &Thread) {
+        // The embedder's thread attaches first.
+        self.embedder.get_or_init(|| thread.number);
         self.threads.lock().push(ThreadPointer(std::ptr::from_ref(thread)));
         self.services.attached();
     }
@@ -380,12 +383,10 @@ impl Vm {
         }
     }
 
-    /// Makes the embedder's thread, which attached first, look around.
+    /// Makes the embedder's thread look around. At the end of a program it may have left already.
     pub fn summon_embedder(&self) {
-        let first = self.threads.lock().first().copied();
-        if let Some(first) = first {
-            // SAFETY: the embedder's thread stays as long as the VM works for it.
-            self.scheduler.summon(unsafe { (*first.0).number });
+        if let Some(worker) = self.embedder.get() {
+            self.scheduler.summon(*worker);
         }
     }
 
