@@ -133,6 +133,16 @@ const TARGETS: &[Target] = &[
         ..PLAIN
     },
     Target { name: "http", seeds: &["fuzz/seeds/http"], ..PLAIN },
+    Target {
+        name: "packages",
+        seeds: &[
+            "examples/packages/tour",
+            "examples/packages/stations",
+            "examples/packages/phrases",
+        ],
+        longest: 16_384,
+        ..PLAIN
+    },
 ];
 
 const PLAIN: Target =

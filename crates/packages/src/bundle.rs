@@ -90,7 +90,8 @@ impl Bundle {
         [&archive, &MAGIC[..], &length, digest.as_slice()].concat()
     }
 
-    fn archive(&self) -> std::io::Result<Vec<u8>> {
+    /// The bytes of the archive, which has the table and the modules.
+    pub fn archive(&self) -> std::io::Result<Vec<u8>> {
         // The header of gzip has neither time nor system.
         let packed = GzBuilder::new().mtime(0).operating_system(255);
         let packed: GzEncoder<Vec<u8>> = packed.write(Vec::new(), Compression::best());
@@ -131,7 +132,7 @@ impl Bundle {
             let text = format!("\n  it says sha256 {expected}\n  it has  sha256 {found}");
             return Err(broken(&text));
         }
-        Bundle::parse(&archive).map(Some).map_err(|reason| broken(&reason))
+        Bundle::of_archive(&archive).map(Some).map_err(|reason| broken(&reason))
     }
 
     /// Whether a bundle is at the end of a file: a look at a few bytes.
@@ -141,7 +142,7 @@ impl Bundle {
     }
 
     /// The bundle in the bytes of an archive.
-    fn parse(archive: &[u8]) -> std::result::Result<Bundle, String> {
+    pub fn of_archive(archive: &[u8]) -> std::result::Result<Bundle, String> {
         let mut archive = Archive::new(GzDecoder::new(archive).take(LIMITS.unpacked));
         let mut bundle = Bundle::default();
         let mut table = None;
@@ -425,11 +426,11 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_archive_makes_it_panic(bytes in proptest::collection::vec(0u8.., 0..300), at in 0usize..300) {
-            _ = Bundle::parse(&bytes);
+            _ = Bundle::of_archive(&bytes);
             let mut archive = example().archive().expect("written");
             let at = at % archive.len();
             archive.splice(at..at, bytes);
-            _ = Bundle::parse(&archive);
+            _ = Bundle::of_archive(&archive);
             let text = example().table_text();
             let cut = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
             _ = example().read_table(&text[cut.unwrap_or(0)..]);
