@@ -392,12 +392,15 @@ pub unsafe extern "C" fn send_eventually(
     frame: *mut Word,
     site: &'static Site,
 ) -> Next {
-    stand_at(thread, frame, site);
     let instruction = site.function().code[site.pc as usize].load(Ordering::Relaxed);
     let wants_result = instruction as u8 == Opcode::SendEventual as u8;
     // SAFETY: as in `send`.
     let window =
         unsafe { Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments)) };
+    if !wants_result && messages::send_plainly(thread, site, window) {
+        return Next { kind: Next::DONE, operand: Word::NIL.bits() };
+    }
+    stand_at(thread, frame, site);
     messages::send_eventually(thread, site, window, wants_result);
     after_call(thread, frame, site)
 }

@@ -109,6 +109,7 @@ pub mod unwind {
 /// Eventual sends.
 pub mod messages {
     pub use crate::concurrency::messages::send_eventually;
+    pub use crate::concurrency::promises::send_plainly;
 }
 
 /// The slow path of polls.

@@ -53,6 +53,7 @@ pub fn take(vm: &Vm) -> Census {
         walk.run(vm);
         for vat in vm.vats.all() {
             walk.add(vat.object.get(), vat.number(vm));
+            walk.add(vat.taken(), vat.number(vm));
         }
         for strand in vm.strands.all() {
             walk.add(strand.object.get(), strand.vat().map_or(0, |vat| vat.number(vm)));

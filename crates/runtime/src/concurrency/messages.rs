@@ -52,14 +52,35 @@ pub fn make(
     result: Word,
     window: Window,
 ) -> Result<Object, Failure> {
+    if let Some(message) = make_if_room(thread, kind, result, window) {
+        return Ok(message);
+    }
+    let (message, kind, result) = allocate_slowly(thread, RECEIVER + window.len(), kind, result)?;
+    fill(message, kind, result, window);
+    Ok(message)
+}
+
+/// As [`make`], if there is room for the message without a collection. *No GC point.*
+#[inline]
+pub fn make_if_room(
+    thread: &mut Thread,
+    kind: Word,
+    result: Word,
+    window: Window,
+) -> Option<Object> {
     let class = thread.vm.known_class(KnownClass::Array);
     let length = RECEIVER + window.len();
-    let (message, kind, result) =
-        match thread.mutator.allocate_array_if_room(known::MESSAGE, class, length, Word::NIL) {
-            Some(message) => (message, kind, result),
-            None => allocate_slowly(thread, length, kind, result)?,
-        };
-    // SAFETY: the message was made for these elements.
+    let message =
+        thread.mutator.allocate_array_if_room(known::MESSAGE, class, length, Word::NIL)?;
+    fill(message, kind, result, window);
+    Some(message)
+}
+
+/// Fills a new message, which was made for so many words.
+#[inline]
+fn fill(message: Object, kind: Word, result: Word, window: Window) {
+    assert!(message.length() == RECEIVER + window.len());
+    // SAFETY: it has these elements.
     unsafe {
         message.initialize_element_unchecked(KIND, kind);
         message.initialize_element_unchecked(RESULT, result);
@@ -67,7 +88,6 @@ pub fn make(
             message.initialize_element_unchecked(RECEIVER + index, word);
         }
     }
-    Ok(message)
 }
 
 /// A new message, with the kind and the result, which may have moved. *GC point.*
@@ -94,6 +114,12 @@ pub fn message(word: Word) -> Option<Object> {
 pub fn site_kind(site: &'static Site) -> Word {
     // Sites are aligned, so that the address is the bits of a small integer.
     Word::from_address(std::ptr::from_ref(site) as usize)
+}
+
+/// Whether a message of this kind is a send at a site.
+#[inline(always)]
+pub fn is_of_site(kind: Word) -> bool {
+    kind.is_small_integer() && kind != PROCESS && kind != PROGRAM
 }
 
 /// Begins the action of a message, as the first activation of the thread's strand, which is empty. *GC point.*
@@ -360,6 +386,9 @@ pub fn send_eventually(
     window: Window,
     wants_result: bool,
 ) {
+    if !wants_result && promises::send_plainly(thread, site, window) {
+        return calls::complete(thread, site, Word::NIL);
+    }
     thread.window = window;
     thread.call_site = Some(site);
     let sent = promises::send_eventually(thread, site, window, wants_result);

@@ -2,7 +2,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | what runs, and where | [`worker`], [`switches`], [`vats`], [`strands`], [`polls`], [`native_threads`] |
+//! | what runs, and where | [`worker`], [`switches`], `turns`, [`vats`], [`strands`], [`polls`], [`native_threads`] |
 //! | waiting | [`waiting`], [`timers`], [`stalls`] |
 //! | actors | [`messages`], [`promises`], [`isolation`], [`values`], [`early_actors`] |
 //! | shared by strands | [`channels`], [`locks`] |
@@ -34,6 +34,7 @@ pub mod strands;
 pub mod switches;
 pub mod timers;
 pub mod transactions;
+pub(crate) mod turns;
 pub mod values;
 pub mod vats;
 pub mod waiting;

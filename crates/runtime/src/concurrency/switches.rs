@@ -17,8 +17,6 @@
 //! The strand that is left was parked, or is in a queue. There are at most [`IN_A_RUN`] switches in one run of the tier,
 //! so that the loop looks at its condition, and at the clock.
 
-use std::sync::atomic::Ordering;
-
 use squall_events::Kind;
 
 use crate::concurrency::vats::Ready;
@@ -145,7 +143,7 @@ fn go_on_if_found(thread: &mut Thread, next: Option<Claimed>) {
 fn rotated_vat(thread: &Thread, stopped: &Claimed) -> Option<VatRef> {
     let vat = thread.schedule.owned.filter(|_| thread.schedule.batch > 0)?;
     let is_its = stopped.vat() == Some(vat) && stopped.model() == Model::Exclusive;
-    let is_begun_so = || stopped.priority() == vat.running.load(Ordering::Relaxed);
+    let is_begun_so = || stopped.priority() == vat.running();
     (is_its && is_begun_so()).then_some(vat)
 }
 

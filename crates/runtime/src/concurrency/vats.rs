@@ -57,7 +57,7 @@ impl VatRef {
             None if self.has_next_turn() => Ready::Other,
             None => {
                 thread.worker.end_run();
-                locked.let_go();
+                self.let_go(thread, &mut locked);
                 Ready::Nothing
             }
         }
@@ -99,8 +99,8 @@ impl VatRef {
         let begins_turn = self.may_begin_turn() && self.home() == thread.home;
         // A thread that makes a strand ready now does so during the turn that begins.
         if begins_turn
-            && !self.ownership.is_ready()
-            && let Some(message) = self.take_message(thread, slots::TAKEN)
+            && !self.is_ready()
+            && let Some(message) = self.take_message(thread)
         {
             return Work::Turn(message);
         }
@@ -122,35 +122,31 @@ impl VatRef {
     fn next_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
         if !self.has_next_turn() {
             thread.worker.end_run();
-            locked.let_go();
+            self.let_go(thread, &mut locked);
             return Work::Nothing;
         }
         if self.home() != thread.home {
             thread.worker.end_run();
-            locked.let_go();
+            self.let_go(thread, &mut locked);
             self.enqueue(thread, locked);
             return Work::Nothing;
         }
         if self.slot(slots::ROOM) != Word::NIL {
             return self.next_bounded_turn(thread, locked);
         }
-        self.take_messages(thread);
-        let message = self.take_message(thread, slots::TAKEN);
+        let message = self.take_messages(thread);
         if message.is_none() {
-            locked.let_go();
+            self.let_go(thread, &mut locked);
         }
         message.map_or(Work::Nothing, Work::Turn)
     }
 
     /// The owner's next turn, if the mailbox is bounded.
     fn next_bounded_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
-        let Some(message) = self.take_message(thread, slots::FIRST) else {
-            locked.let_go();
+        let Some(message) = self.take_first(thread) else {
+            self.let_go(thread, &mut locked);
             return Work::Nothing;
         };
-        if self.slot(slots::FIRST) == Word::NIL {
-            self.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
-        }
         self.change_room(thread, 1);
         let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
         drop(locked);

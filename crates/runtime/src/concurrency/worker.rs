@@ -23,6 +23,7 @@ use crate::concurrency::strands;
 use crate::concurrency::switches;
 use crate::concurrency::timers;
 use crate::concurrency::transactions::shared;
+use crate::concurrency::turns;
 use crate::concurrency::vats::Work;
 use crate::concurrency::waiting::{self, Place};
 use crate::execution::calls;
@@ -335,7 +336,7 @@ fn resume(thread: &mut Thread, claimed: Claimed) {
         end_if_killed(thread);
         tier.run(thread);
     }
-    while messages::next_step(thread) {
+    while turns::go_on(thread) || messages::next_step(thread) {
         tier.run(thread);
     }
 }
@@ -411,7 +412,7 @@ pub(super) fn enter_plainly(thread: &mut Thread, next: Claimed) {
 fn note_running(thread: &Thread, strand: &Claimed) -> bool {
     strand.set_running(thread.worker_index());
     if let Some(vat) = strand.vat().filter(|_| strand.model() == Model::Exclusive) {
-        vat.running.store(strand.priority(), Ordering::Relaxed);
+        vat.set_running(strand.priority());
     }
     strand.is_in_call()
 }

@@ -261,7 +261,7 @@ pub struct VatGlance {
 /// Shows each vat at a glance, while the program runs.
 pub fn vats(vm: &Vm, see: &mut dyn FnMut(&VatGlance)) {
     for vat in vm.vats.walk() {
-        let (posted, taken) = (vat.posted(), vat.taken());
+        let (posted, taken) = (vat.posted(), vat.count_of_taken());
         see(&VatGlance {
             vat,
             number: vat.number(vm),

@@ -195,7 +195,7 @@ impl VatRef {
 
     /// The number of the message that was taken last.
     fn current_message(self, vm: &Vm) -> u64 {
-        record::message(self.number(vm), self.taken())
+        record::message(self.number(vm), self.count_of_taken())
     }
 
     /// Notes that the turn for the message taken last begins.

@@ -828,6 +828,20 @@ pub fn keep(thread: &mut Thread, claimed: Claimed) -> Option<Claimed> {
     None
 }
 
+/// Makes the strand that runs here, whose turn has ended and which is not exposed, as new as [`keep`] and [`renew`] do for
+/// another turn of its vat.
+#[inline(always)]
+pub fn begin_again(thread: &mut Thread, strand: StrandRef) {
+    for slot in [slots::VALUE, slots::LOCAL] {
+        if strand.slot(slot) != Word::NIL {
+            strand.set_slot(&mut thread.mutator, slot, Word::NIL);
+        }
+    }
+    strand.affinity.reset();
+    strand.identity.store(new_identity(thread), Ordering::Relaxed);
+    touch(thread, strand);
+}
+
 /// Tells the collector that the strand has changed since the last collection.
 #[inline(always)]
 pub fn touch(thread: &mut Thread, strand: StrandRef) {

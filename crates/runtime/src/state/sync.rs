@@ -2,10 +2,10 @@
 //! such protocols (`status`, `ownership`, `events`) import them from here.
 
 #[cfg(not(all(test, feature = "loom")))]
-pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 #[cfg(all(test, feature = "loom"))]
-pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use parking_lot::{Condvar, Mutex};

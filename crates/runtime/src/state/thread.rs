@@ -760,6 +760,15 @@ impl Thread {
         self.state = bottom(self.stack().base());
     }
 
+    /// The strand that runs here begins another turn, as [`Thread::begin_state`] and [`Thread::start_state`] would.
+    #[inline(always)]
+    pub fn begin_again(&mut self) {
+        self.is_parked = false;
+        self.made = 0;
+        self.window = Window::NONE;
+        self.start_state();
+    }
+
     /// Forgets the strand that ran here, and answers it, unless it is parked or in a queue.
     #[inline]
     pub fn leave_strand(&mut self) -> Option<Claimed> {

@@ -9,7 +9,9 @@
 //! ready list and mailbox change under it. Ready strands go before messages.
 //!
 //! The owner takes all messages of a mailbox at a time, and then processes them one by one without the lock. The taken
-//! messages belong to the vat, too: another owner continues with them.
+//! messages belong to the vat, too: another owner continues with them. They are in the [`OwnersPart`], where a store is one
+//! instruction and takes no line of the cache from threads that send messages. The collector visits them there as roots;
+//! so an owner that lets go [puts them back](VatRef::let_go) into the vat object, which keeps them as long as it lives.
 //!
 //! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it may
 //! [reclaim](VatRef::reclaim) the vat only if no other worker or queue has it.
@@ -54,7 +56,7 @@ use crate::state::vm::Vm;
 
 mod ownership;
 
-use ownership::{Content, Locked, Ownership};
+use ownership::{Content, Locked, Ownership, Ready};
 
 /// The slots of a vat object.
 pub mod slots {
@@ -68,11 +70,11 @@ pub mod slots {
     pub const ROOM: usize = 3;
     /// The strands that wait for room.
     pub const SENDERS: usize = 4;
-    /// The oldest message that was taken from the mailbox and not begun, or nil. They are older than those in
-    /// the mailbox. From a bounded mailbox, none is taken before its turn.
-    pub const TAKEN: usize = 5;
+    /// The oldest message that was taken from the mailbox, not begun, and put back, or nil. They are older than those in the
+    /// mailbox. From a bounded mailbox, none is taken before its turn.
+    pub const PUT_BACK: usize = 5;
 
-    const _: () = crate::model::known::assert_slots(crate::model::known::VAT, TAKEN + 1);
+    const _: () = crate::model::known::assert_slots(crate::model::known::VAT, PUT_BACK + 1);
 }
 
 /// The element of a message, or of a promise's reaction, that refers to the next one of its list, or is nil.
@@ -81,34 +83,54 @@ pub const NEXT: usize = 0;
 /// The element of a message that is its kind.
 pub const KIND: usize = 1;
 
-/// A vat's native part.
+/// A vat's native part: a line of the cache for threads that send messages, and one for the owner. Processors that fetch lines in
+/// pairs fetch both.
+#[repr(C, align(128))]
 pub struct Vat {
     /// Its holder, and the ready strands.
-    pub(crate) ownership: Ownership<ReadyList>,
-    /// The priority of the exclusive strand that runs; means nothing if the vat is not owned.
-    pub running: AtomicU8,
+    ownership: Ownership<ReadyList>,
     /// The vat object; the collector updates it.
     pub object: RootWord,
-    /// The address of the strand whose turn has begun and not ended, or 0.
-    turn: AtomicUsize,
+    /// The memory of its transactions, if there were some.
+    memory: AtomicPtr<Memory>,
+    /// The sandbox that its turns belong to, or null.
+    sandbox: AtomicPtr<Sandbox>,
+    /// Whether it is part of a slab only.
+    is_free: AtomicBool,
+    /// What the owner reads and writes in each turn.
+    owners: OwnersPart,
+}
+
+/// What the owner of a vat reads and writes in each turn, and what is needed seldom.
+#[derive(Default)]
+#[repr(align(64))]
+struct OwnersPart {
+    /// Whether strands are ready.
+    ready: Ready,
     /// Whether a turn has begun and can never end.
     has_lost_turn: AtomicBool,
     /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
     is_held: AtomicBool,
-    /// The memory of its transactions, if there were some.
-    memory: AtomicPtr<Memory>,
+    /// The oldest message that was taken from the mailbox and not begun, or nil; older than all others. If it is not nil, the
+    /// vat has a holder.
+    taken: RootWord,
+    /// Whether the collector will look for taken messages here.
+    is_visited: AtomicBool,
+    /// The address of the strand whose turn has begun and not ended, or 0.
+    turn: AtomicUsize,
+    /// The priority of the exclusive strand that runs; means nothing if the vat is not owned.
+    running: AtomicU8,
     /// The bits of its home, which does not change.
     home: AtomicU32,
-    /// The sandbox that its turns belong to, or null.
-    sandbox: AtomicPtr<Sandbox>,
     /// Its number in events, or 0 if it was in none yet.
     number: AtomicU64,
     /// The counts of the messages that were put into the mailbox and taken from there while they were counted.
     posted: AtomicU64,
-    taken: AtomicU64,
-    /// Whether it is part of a slab only.
-    is_free: AtomicBool,
+    count: AtomicU64,
 }
+
+/// Two lines of the cache: a million actors are no rarity.
+const _: () = assert!(size_of::<Vat>() == 128);
 
 /// The address of a vat's native part, which stays where it is as long as the VM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -220,7 +242,7 @@ impl VatRef {
     /// A slot of the vat object, of those in [`slots`].
     #[inline(always)]
     pub(crate) fn slot(self, index: usize) -> Word {
-        assert!(index <= slots::TAKEN);
+        assert!(index <= slots::PUT_BACK);
         // SAFETY: the object is a vat object, which has the slot.
         unsafe { self.object().slot_unchecked(index) }
     }
@@ -228,14 +250,15 @@ impl VatRef {
     /// Stores into a slot of the vat object, of those in [`slots`].
     #[inline(always)]
     pub(crate) fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
-        assert!(index <= slots::TAKEN);
+        assert!(index <= slots::PUT_BACK);
         // SAFETY: as for `slot`.
         unsafe { self.object().set_own_slot_unchecked(mutator, index, value) };
     }
 
     pub(crate) fn lock(self) -> LockedVat {
         // SAFETY: vats live in slabs that are never freed.
-        unsafe { &(*self.0.as_ptr()).ownership }.lock()
+        let vat: &'static Vat = unsafe { &*self.0.as_ptr() };
+        vat.ownership.lock(&vat.owners.ready)
     }
 
     /// Appends a message, and schedules the vat if need be.
@@ -278,7 +301,7 @@ impl VatRef {
 
     /// Unlocks a vat; its owner is asked to poll if a strand with a lesser priority than this runs there.
     fn unlock_outranked(self, thread: &Thread, locked: LockedVat, priority: u8) {
-        let running = self.running.load(Ordering::Relaxed);
+        let running = self.running();
         let outranked = locked.owner().filter(|_| priority > running);
         drop(locked);
         if let Some(owner) = outranked {
@@ -408,8 +431,12 @@ impl VatRef {
 
     /// Whether a turn may begin, and there is a message for it. The vat is locked.
     pub(crate) fn has_next_turn(self) -> bool {
-        let has_message = |&slot: &usize| self.slot(slot) != Word::NIL;
-        self.may_begin_turn() && [slots::TAKEN, slots::FIRST].iter().any(has_message)
+        self.may_begin_turn() && self.mailbox().iter().any(|first| *first != Word::NIL)
+    }
+
+    /// The first message of each part of the mailbox, or nil, the oldest part first.
+    fn mailbox(self) -> [Word; 3] {
+        [self.owners.taken.get(), self.slot(slots::PUT_BACK), self.slot(slots::FIRST)]
     }
 
     /// The owner gives the vat away, for its next strand runs elsewhere. Or the strand waits there alone, for its
@@ -435,35 +462,74 @@ impl VatRef {
         false
     }
 
-    /// Takes the mailbox's messages, unless some that were taken are left. The vat is locked.
-    pub(crate) fn take_messages(self, thread: &mut Thread) {
-        let first = self.slot(slots::FIRST);
-        if self.slot(slots::TAKEN) == Word::NIL && first != Word::NIL {
-            self.set_slot(&mut thread.mutator, slots::TAKEN, first);
+    /// Takes the oldest message, and with it the others of the mailbox. The vat is locked, and the caller is the owner.
+    pub(crate) fn take_messages(self, thread: &mut Thread) -> Option<Object> {
+        let [taken, put_back, first] = self.mailbox();
+        if taken == Word::NIL && put_back != Word::NIL {
+            self.set_slot(&mut thread.mutator, slots::PUT_BACK, Word::NIL);
+            self.set_taken(thread, put_back);
+        } else if taken == Word::NIL && first != Word::NIL {
+            if first == self.slot(slots::LAST) {
+                return self.take_first(thread);
+            }
             self.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
             self.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+            self.set_taken(thread, first);
+        }
+        self.take_message(thread)
+    }
+
+    /// Takes messages, of which this is the first. For the owner.
+    fn set_taken(self, thread: &Thread, first: Word) {
+        let owners = &self.owners;
+        owners.taken.set(first);
+        if !owners.is_visited.swap(true, Ordering::Relaxed) {
+            thread.vm.vats.inner.lock().visited.push(self);
         }
     }
 
-    /// Takes the first of the messages in this slot.
+    /// Takes the first of the messages that were taken from the mailbox. For the owner.
     #[inline(always)]
-    pub(crate) fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
-        let message = self.slot(slot).as_object()?;
-        let next = message.element(NEXT);
-        self.set_slot(&mut thread.mutator, slot, next);
-        if next != Word::NIL {
-            // It may be sent on; and an old message must not keep those after it alive.
-            message.set_element(&mut thread.mutator, NEXT, Word::NIL);
+    pub(crate) fn take_message(self, thread: &mut Thread) -> Option<Object> {
+        let taken = &self.owners.taken;
+        let message = taken.get().as_object()?;
+        taken.set(detached(thread, message));
+        Some(message)
+    }
+
+    /// Takes the first of the messages in the mailbox. The vat is locked.
+    pub(crate) fn take_first(self, thread: &mut Thread) -> Option<Object> {
+        let message = self.slot(slots::FIRST).as_object()?;
+        let next = detached(thread, message);
+        self.set_slot(&mut thread.mutator, slots::FIRST, next);
+        if next == Word::NIL {
+            self.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
         }
         Some(message)
     }
 
+    /// The owner lets go. It may have taken messages whose turns cannot begin yet: these are put back.
+    pub(crate) fn let_go(self, thread: &mut Thread, locked: &mut LockedVat) {
+        let taken = &self.owners.taken;
+        let first = taken.get();
+        if first != Word::NIL {
+            debug_assert!(self.slot(slots::PUT_BACK) == Word::NIL, "those would have come first");
+            self.set_slot(&mut thread.mutator, slots::PUT_BACK, first);
+            taken.set(Word::NIL);
+        }
+        locked.let_go();
+    }
+
     /// The messages whose turns have not begun, the oldest first. The vat is not running.
     pub fn messages(self) -> impl Iterator<Item = Object> {
-        [slots::TAKEN, slots::FIRST].into_iter().flat_map(move |slot| {
-            let first = self.slot(slot).as_object();
-            std::iter::successors(first, |message| message.element(NEXT).as_object())
+        self.mailbox().into_iter().flat_map(|first| {
+            std::iter::successors(first.as_object(), |message| message.element(NEXT).as_object())
         })
+    }
+
+    /// The first message that the owner has taken and not begun, or nil.
+    pub(crate) fn taken(self) -> Word {
+        self.owners.taken.get()
     }
 
     /// Lets go of a vat that the caller owns, or that is scheduled and in no queue: if it has more to do, it
@@ -471,7 +537,7 @@ impl VatRef {
     pub fn yield_to_others(self, thread: &mut Thread) {
         loop {
             let mut locked = self.lock();
-            locked.let_go();
+            self.let_go(thread, &mut locked);
             let Some(strand) = locked.content().pop() else { return self.leave(thread, locked) };
             if self.pass_on(thread, locked, strand, true) {
                 return;
@@ -494,13 +560,13 @@ impl VatRef {
 
     /// Keeps a new vat out of run queues until it is released.
     pub fn hold(self) {
-        self.is_held.store(true, Ordering::Relaxed);
+        self.owners.is_held.store(true, Ordering::Relaxed);
         self.lock().schedule();
     }
 
     /// Lets go on a vat that is held: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
-        self.is_held.store(false, Ordering::Relaxed);
+        self.owners.is_held.store(false, Ordering::Relaxed);
         let mut locked = self.lock();
         locked.let_go();
         self.enqueue(thread, locked);
@@ -508,48 +574,65 @@ impl VatRef {
 
     /// The strand whose turn has begun and not ended.
     pub fn turn(self) -> Option<StrandRef> {
-        let address = self.turn.load(Ordering::Relaxed);
+        let address = self.owners.turn.load(Ordering::Relaxed);
         // SAFETY: `set_turn` stored the address of a strand, or 0.
         (address != 0).then(|| unsafe { StrandRef::from_address(address) })
     }
 
     /// The turn of this strand has begun, or the turn has ended. For the owner.
     pub fn set_turn(self, strand: Option<StrandRef>) {
-        self.turn.store(strand.map_or(0, StrandRef::address), Ordering::Relaxed);
+        self.owners.turn.store(strand.map_or(0, StrandRef::address), Ordering::Relaxed);
+    }
+
+    /// The priority of the exclusive strand that runs, if the vat is owned.
+    pub fn running(self) -> u8 {
+        self.owners.running.load(Ordering::Relaxed)
+    }
+
+    /// A strand with this priority runs. For the owner.
+    #[inline(always)]
+    pub fn set_running(self, priority: u8) {
+        self.owners.running.store(priority, Ordering::Relaxed);
     }
 
     /// Where its turns run, and strands that have no home of their own.
     #[inline]
     pub fn home(self) -> Home {
-        Home::from_bits(self.home.load(Ordering::Relaxed))
+        Home::from_bits(self.owners.home.load(Ordering::Relaxed))
     }
 
     /// Gives it a home, before any other thread knows the vat.
     pub fn set_home(self, home: Home) {
-        self.home.store(home.bits(), Ordering::Relaxed);
+        self.owners.home.store(home.bits(), Ordering::Relaxed);
+    }
+
+    /// Whether strands were ready a moment ago.
+    #[inline(always)]
+    pub(crate) fn is_ready(self) -> bool {
+        self.owners.ready.get()
     }
 
     pub(crate) fn may_begin_turn(self) -> bool {
-        self.turn().is_none() && !self.has_lost_turn.load(Ordering::Relaxed)
+        self.turn().is_none() && !self.owners.has_lost_turn.load(Ordering::Relaxed)
     }
 
     /// The collector found the strand of the turn that has begun, if it is this one, to be lost.
     pub(crate) fn lose_turn(self, strand: StrandRef) {
         if self.turn() == Some(strand) {
             self.set_turn(None);
-            self.has_lost_turn.store(true, Ordering::Relaxed);
+            self.owners.has_lost_turn.store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether a turn has begun and can never end.
     pub fn has_lost_turn(self) -> bool {
-        self.has_lost_turn.load(Ordering::Relaxed)
+        self.owners.has_lost_turn.load(Ordering::Relaxed)
     }
 
     /// A lost turn is over, if there is one: the next one may begin.
     pub fn forget_lost_turn(self, thread: &mut Thread) {
         // Before the lock: a worker that finds no turn from now on gives the vat up before the lock is taken here.
-        if !self.has_lost_turn.swap(false, Ordering::Relaxed) {
+        if !self.owners.has_lost_turn.swap(false, Ordering::Relaxed) {
             return;
         }
         let locked = self.lock();
@@ -610,7 +693,7 @@ impl VatRef {
 
     /// Its number in events.
     pub fn number(self, vm: &Vm) -> u64 {
-        match self.number.load(Ordering::Relaxed) {
+        match self.owners.number.load(Ordering::Relaxed) {
             0 => self.take_number(vm),
             number => number,
         }
@@ -619,13 +702,14 @@ impl VatRef {
     #[cold]
     fn take_number(self, vm: &Vm) -> u64 {
         let new = vm.events.number_vat();
-        let taken = self.number.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+        let taken =
+            self.owners.number.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
         taken.err().unwrap_or(new)
     }
 
     /// Begins another life.
     fn forget_numbers(self) {
-        for count in [&self.number, &self.posted, &self.taken] {
+        for count in [&self.owners.number, &self.owners.posted, &self.owners.count] {
             count.store(0, Ordering::Relaxed);
         }
     }
@@ -634,28 +718,28 @@ impl VatRef {
     pub(crate) fn count_posted(self) -> u64 {
         let posted = self.posted() + 1;
         // Stored under the lock only.
-        self.posted.store(posted, Ordering::Relaxed);
-        posted.saturating_sub(self.taken())
+        self.owners.posted.store(posted, Ordering::Relaxed);
+        posted.saturating_sub(self.count_of_taken())
     }
 
     /// Counts a message that was taken from the mailbox; answers how many are left. For the owner.
     pub(crate) fn count_taken(self) -> u64 {
-        let taken = self.taken() + 1;
-        self.taken.store(taken, Ordering::Relaxed);
+        let taken = self.count_of_taken() + 1;
+        self.owners.count.store(taken, Ordering::Relaxed);
         self.posted().saturating_sub(taken)
     }
 
     pub(crate) fn posted(self) -> u64 {
-        self.posted.load(Ordering::Relaxed)
+        self.owners.posted.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn taken(self) -> u64 {
-        self.taken.load(Ordering::Relaxed)
+    pub(crate) fn count_of_taken(self) -> u64 {
+        self.owners.count.load(Ordering::Relaxed)
     }
 
     /// Whether a worker will run it, or look at it.
     pub(crate) fn is_active(self) -> bool {
-        self.ownership.is_active() && !self.is_held.load(Ordering::Relaxed)
+        self.ownership.is_active() && !self.owners.is_held.load(Ordering::Relaxed)
     }
 }
 
@@ -671,6 +755,8 @@ struct Slabs {
     free: Vec<VatRef>,
     /// Made since the last collection.
     young: Vec<VatRef>,
+    /// Vats whose owners have taken messages.
+    visited: Vec<VatRef>,
 }
 
 const SLAB: usize = 64;
@@ -709,13 +795,22 @@ impl Vats {
             .filter(|vat| !vat.is_free.load(Ordering::Relaxed))
     }
 
-    /// Shows the objects of vats to the collector: those made since the last collection, and in a
-    /// full one those that have something to do.
+    /// Shows the collector the objects of vats that were made since the last collection, messages that owners have
+    /// taken, and in a full collection the objects of the vats that have something to do.
     pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         let mut inner = self.inner.lock();
         for vat in std::mem::take(&mut inner.young) {
             vat.object.visit(visit);
         }
+        inner.visited.retain(|vat| {
+            let owners = &vat.owners;
+            let has_taken = owners.taken.get() != Word::NIL;
+            owners.is_visited.store(has_taken, Ordering::Relaxed);
+            if has_taken {
+                owners.taken.visit(visit);
+            }
+            has_taken
+        });
         if kind == CollectionKind::Full {
             Vats::used(&inner)
                 .filter(|vat| vat.is_active())
@@ -734,7 +829,7 @@ impl Vats {
         }
         for &vat in &dead {
             vat.set_turn(None);
-            vat.has_lost_turn.store(false, Ordering::Relaxed);
+            vat.owners.has_lost_turn.store(false, Ordering::Relaxed);
             vat.leave_sandbox();
             if let Some(memory) = vat.take_memory() {
                 transactions.give_back(memory);
@@ -749,20 +844,24 @@ impl Vat {
     fn new() -> Vat {
         Vat {
             ownership: Ownership::default(),
-            running: AtomicU8::new(0),
             object: RootWord::default(),
-            turn: AtomicUsize::new(0),
-            has_lost_turn: AtomicBool::new(false),
-            is_held: AtomicBool::new(false),
             memory: AtomicPtr::default(),
-            home: AtomicU32::new(Home::ANYWHERE.bits()),
             sandbox: AtomicPtr::default(),
-            number: AtomicU64::new(0),
-            posted: AtomicU64::new(0),
-            taken: AtomicU64::new(0),
             is_free: AtomicBool::new(true),
+            owners: OwnersPart::default(),
         }
     }
+}
+
+/// Takes a message out of its list, for it may be sent on, and an old message must not keep those after it alive. Answers
+/// the next one, or nil.
+#[inline(always)]
+fn detached(thread: &mut Thread, message: Object) -> Word {
+    let next = message.element(NEXT);
+    if next != Word::NIL {
+        message.set_element(&mut thread.mutator, NEXT, Word::NIL);
+    }
+    next
 }
 
 /// Makes a vat without messages and strands. *GC point.*
@@ -772,7 +871,7 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     let vat = thread.vm.vats.take();
     object.initialize_slot(slots::NATIVE, Word::from_address(vat.address()));
     vat.ownership.begin();
-    vat.is_held.store(false, Ordering::Relaxed);
+    vat.owners.is_held.store(false, Ordering::Relaxed);
     vat.object.set(object.word());
     vat.set_home(Home::ANYWHERE);
     vat.forget_numbers();

@@ -51,7 +51,7 @@ use crate::state::vm::Vm;
 
 pub use origins::{Unhandled, caller_origin, origin_of, report_unhandled};
 pub use reactions::{add_callbacks, add_reaction};
-pub use sends::{attend, send_deferred, send_eventually};
+pub use sends::{attend, send_deferred, send_eventually, send_plainly};
 pub use settling::{break_with, follow, resolve};
 
 /// The slots of a promise.

@@ -43,6 +43,30 @@ pub fn send_eventually(
     sent
 }
 
+/// Sends the message in the window without a result, if nothing but a place in the receiver's mailbox is needed for that;
+/// whether it did. *No GC point.*
+#[inline]
+pub fn send_plainly(thread: &mut Thread, site: &'static Site, window: Window) -> bool {
+    let Some(far) = far_reference(window.get(0)) else { return false };
+    let needs_copies = (1..window.len()).any(|index| window.get(index).is_pointer());
+    let target = far_reference::vat_of(far);
+    if needs_copies
+        || target.is_bounded()
+        || thread.sandbox.is_some()
+        || thread.transaction.is_some()
+    {
+        return false;
+    }
+    let kind = messages::site_kind(site);
+    let Some(message) = messages::make_if_room(thread, kind, Word::NIL, window) else {
+        return false;
+    };
+    message.initialize_element(messages::RECEIVER, far_reference::target_of(far));
+    target.post(thread, message);
+    thread.made_work();
+    true
+}
+
 /// Sends the message in the window, which is addressed; the roots that it leaves are the caller's to drop. *GC point.*
 fn send_to(
     thread: &mut Thread,

@@ -26,7 +26,7 @@ use crate::objects::classes;
 use crate::objects::far_reference;
 use crate::objects::string::LOOSE_SYMBOL_BYTES;
 use crate::state::strand::StrandRef;
-use crate::state::vat::{NEXT, VatRef, slots};
+use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
 
 /// The bytes that are reachable from a sandbox.
@@ -40,6 +40,7 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
     let belongs = |other: Option<SandboxRef>| other.is_some_and(|other| other.is_in(sandbox));
     for vat in vm.vats.all().into_iter().filter(|vat| belongs(vat.sandbox())) {
         walk.add(vat.object.get());
+        walk.add(vat.taken());
     }
     for strand in vm.strands.all().into_iter().filter(|strand| belongs(strand.sandbox())) {
         walk.add(strand.object.get());
@@ -80,16 +81,12 @@ impl Walk {
 
     /// Counts the sandbox's messages in a mailbox outside.
     fn count_sent(&mut self, vm: &Vm, vat: VatRef) {
-        for first in [slots::TAKEN, slots::FIRST] {
-            let mut next = vat.object.get().object().slot(first).as_object();
-            while let Some(message) = next {
-                if self.is_ours(messages::sender(message)) {
-                    self.bytes += message.size() as u64;
-                    (messages::RECEIVER + 1..message.length())
-                        .for_each(|index| self.add_data(vm, message.element(index)));
-                    self.count_data(vm);
-                }
-                next = message.element(NEXT).as_object();
+        for message in vat.messages() {
+            if self.is_ours(messages::sender(message)) {
+                self.bytes += message.size() as u64;
+                (messages::RECEIVER + 1..message.length())
+                    .for_each(|index| self.add_data(vm, message.element(index)));
+                self.count_data(vm);
             }
         }
     }

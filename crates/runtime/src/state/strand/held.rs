@@ -489,6 +489,12 @@ impl Held {
         self.strand.is_exposed.store(true, Relaxed);
     }
 
+    /// Whether there may be references to the strand object.
+    #[inline(always)]
+    pub fn is_exposed(&self) -> bool {
+        self.strand.is_exposed.load(Relaxed)
+    }
+
     /// It does not run any more.
     #[inline(always)]
     pub fn set_ready(&self) {

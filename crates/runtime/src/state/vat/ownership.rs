@@ -23,13 +23,17 @@
 //! - *expected*: the vat is in the inbox of its home, which will visit it. This is independent of the other flags.
 //! - *ready*: the data under the lock is not empty. The release of the lock sets this.
 //!
-//! Invariants: the word changes only under its lock, and the data is reached only through [`Locked`], the token for the
+//! The owner of a vat that is flooded with messages takes turns without the lock, while others take the lock for each
+//! message. So that the owner needs not look at the word, there is a [copy of *ready*](Ready), which changes seldom and is
+//! elsewhere.
+//!
+//! Invariants: word and copy change only under the lock, and the data is reached only through [`Locked`], the token for the
 //! lock. The lock is held for a few instructions, so waiters spin.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering;
 
-use crate::state::sync::{AtomicU64, spin};
+use crate::state::sync::{AtomicBool, AtomicU64, spin};
 
 #[cfg(all(test, feature = "loom"))]
 mod model;
@@ -58,23 +62,36 @@ pub struct Ownership<T> {
 // SAFETY: the content is reached through `Locked` only, which one thread has at a time: the lock hands it over.
 unsafe impl<T: Send> Sync for Ownership<T> {}
 
+/// A copy of the flag *ready*.
+#[derive(Default)]
+pub struct Ready(AtomicBool);
+
+impl Ready {
+    /// Whether there was something in the content a moment ago.
+    #[inline]
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The lock, which is given back when this is dropped.
 pub struct Locked<'a, T: Content> {
     ownership: &'a Ownership<T>,
+    ready: &'a Ready,
     /// The word to be, but for *ready*.
     word: u64,
 }
 
 impl<T: Content> Ownership<T> {
-    /// Takes the lock.
+    /// Takes the lock; the copy of *ready* is always the same one.
     #[inline]
-    pub fn lock(&self) -> Locked<'_, T> {
+    pub fn lock<'a>(&'a self, ready: &'a Ready) -> Locked<'a, T> {
         let mut spins = 0;
         loop {
             let word = self.word.load(Ordering::Relaxed) & !LOCKED;
             let (locked, ordering) = (word | LOCKED, (Ordering::Acquire, Ordering::Relaxed));
             if self.word.compare_exchange_weak(word, locked, ordering.0, ordering.1).is_ok() {
-                return Locked { ownership: self, word };
+                return Locked { ownership: self, ready, word };
             }
             spin(&mut spins);
         }
@@ -88,12 +105,6 @@ impl<T: Content> Ownership<T> {
     /// Makes this worker the owner of a new vat. No other thread knows it yet.
     pub fn begin_owned(&self, worker: u32) {
         self.word.store(owned_by(worker), Ordering::Relaxed);
-    }
-
-    /// Whether there was something in the content a moment ago.
-    #[inline]
-    pub fn is_ready(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & READY != 0
     }
 
     /// Whether a worker runs it, will run it or will visit it. All mutators stand.
@@ -194,6 +205,9 @@ impl<T: Content> Drop for Locked<'_, T> {
     #[inline]
     fn drop(&mut self) {
         let ready = if self.content().is_empty() { 0 } else { READY };
+        if ready != self.word & READY {
+            self.ready.0.store(ready != 0, Ordering::Relaxed);
+        }
         self.ownership.word.store(self.word & !READY | ready, Ordering::Release);
     }
 }
@@ -210,34 +224,34 @@ mod tests {
 
     #[test]
     fn one_has_it_at_a_time() {
-        let ownership = Ownership::<Vec<u32>>::default();
-        ownership.lock().schedule();
-        assert!(!ownership.lock().own_if_idle(7));
-        ownership.lock().own(7);
-        assert_eq!(ownership.lock().owner(), Some(7));
-        ownership.lock().hand_over(8);
-        assert_eq!(ownership.lock().owner(), Some(8));
-        assert!(ownership.lock().take_away() && !ownership.lock().take_away());
-        ownership.lock().let_go();
-        assert!(ownership.lock().own_if_idle(u32::MAX));
-        assert_eq!(ownership.lock().owner(), Some(u32::MAX));
-        ownership.lock().let_go();
+        let (ownership, ready) = (Ownership::<Vec<u32>>::default(), Ready::default());
+        ownership.lock(&ready).schedule();
+        assert!(!ownership.lock(&ready).own_if_idle(7));
+        ownership.lock(&ready).own(7);
+        assert_eq!(ownership.lock(&ready).owner(), Some(7));
+        ownership.lock(&ready).hand_over(8);
+        assert_eq!(ownership.lock(&ready).owner(), Some(8));
+        assert!(ownership.lock(&ready).take_away() && !ownership.lock(&ready).take_away());
+        ownership.lock(&ready).let_go();
+        assert!(ownership.lock(&ready).own_if_idle(u32::MAX));
+        assert_eq!(ownership.lock(&ready).owner(), Some(u32::MAX));
+        ownership.lock(&ready).let_go();
         assert!(!ownership.is_active());
     }
 
     #[test]
     fn flags_stay_beside_the_owner() {
-        let ownership = Ownership::<Vec<u32>>::default();
+        let (ownership, ready) = (Ownership::<Vec<u32>>::default(), Ready::default());
         ownership.begin_owned(3);
-        let mut locked = ownership.lock();
+        let mut locked = ownership.lock(&ready);
         locked.content().push(1);
         assert!(locked.expect() && !locked.expect());
         drop(locked);
-        assert!(ownership.is_ready());
-        ownership.lock().content().clear();
-        ownership.lock().let_go();
-        assert!(!ownership.is_ready() && ownership.is_active());
-        ownership.lock().arrive();
+        assert!(ready.get());
+        ownership.lock(&ready).content().clear();
+        ownership.lock(&ready).let_go();
+        assert!(!ready.get() && ownership.is_active());
+        ownership.lock(&ready).arrive();
         assert!(!ownership.is_active());
     }
 }

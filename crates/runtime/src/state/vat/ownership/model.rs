@@ -31,6 +31,7 @@ impl Content for Things {
 /// A vat, the number of its entries in a run queue, and the data that only its owners touch.
 struct Model {
     vat: Ownership<Things>,
+    ready: Ready,
     queued: AtomicUsize,
     turn: Watched<usize>,
 }
@@ -41,12 +42,13 @@ impl Model {
             word: AtomicU64::new(0),
             content: UnsafeCell::new(Things(Watched::new(0))),
         };
-        Arc::new(Model { vat, queued: AtomicUsize::new(0), turn: Watched::new(0) })
+        let ready = Ready(AtomicBool::new(false));
+        Arc::new(Model { vat, ready, queued: AtomicUsize::new(0), turn: Watched::new(0) })
     }
 
     /// Adds something to do, and schedules the vat if need be.
     fn add(&self) {
-        let mut locked = self.vat.lock();
+        let mut locked = self.vat.lock(&self.ready);
         locked.content().change(|things| things + 1);
         let is_idle = locked.is_idle();
         if is_idle {
@@ -61,14 +63,14 @@ impl Model {
     /// Takes the vat from the queue, if it is there, and does its work.
     fn work(&self, worker: u32) {
         if self.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            self.vat.lock().own(worker);
+            self.vat.lock(&self.ready).own(worker);
             self.run(worker);
         }
     }
 
     fn run(&self, worker: u32) {
         loop {
-            let mut locked = self.vat.lock();
+            let mut locked = self.vat.lock(&self.ready);
             assert_eq!(locked.owner(), Some(worker));
             if locked.content().is_empty() {
                 return locked.let_go();
@@ -83,7 +85,7 @@ impl Model {
     /// Does the remaining work; answers the sum of the work done.
     fn done(&self) -> usize {
         self.work(9);
-        assert!(!self.vat.is_active() && !self.vat.is_ready());
+        assert!(!self.vat.is_active() && !self.ready.get());
         // SAFETY: all threads have ended.
         self.turn.with(|turn| unsafe { *turn })
     }
@@ -109,17 +111,17 @@ fn who_comes_back_owns_it_or_does_not() {
         let model = Model::new();
         model.vat.begin_owned(1);
         let taker = beside(&model, |model| {
-            if model.vat.lock().take_away() {
+            if model.vat.lock(&model.ready).take_away() {
                 model.queued.fetch_add(1, Ordering::AcqRel);
             }
             model.work(2);
         });
         model.add();
         taker.join().unwrap();
-        if model.vat.lock().own_if_idle(1) {
+        if model.vat.lock(&model.ready).own_if_idle(1) {
             model.run(1);
         }
-        if model.vat.lock().owner() == Some(1) {
+        if model.vat.lock(&model.ready).owner() == Some(1) {
             model.run(1);
         }
         assert_eq!(model.done(), 1);
