@@ -1,5 +1,5 @@
 //! The book: a copy of the project's Markdown for mdBook, with the table of contents that mdBook wants. `site` calls
-//! [`write`].
+//! [`write()`].
 //!
 //! Pages keep their places, so that links between them need no change. A link to another file of the project leads to the
 //! address of the sources if there is one; otherwise only its text stays. The title of a page is its first heading.

@@ -760,7 +760,7 @@ impl Thread {
         self.state = bottom(self.stack().base());
     }
 
-    /// The strand that runs here begins another turn, as [`Thread::begin_state`] and [`Thread::start_state`] would.
+    /// The strand that runs here begins another turn, as `begin_state` and [`Thread::start_state`] would.
     #[inline(always)]
     pub fn begin_again(&mut self) {
         self.is_parked = false;

@@ -9,9 +9,9 @@
 //! ready list and mailbox change under it. Ready strands go before messages.
 //!
 //! The owner takes all messages of a mailbox at a time, and then processes them one by one without the lock. The taken
-//! messages belong to the vat, too: another owner continues with them. They are in the [`OwnersPart`], where a store is one
+//! messages belong to the vat, too: another owner continues with them. They are in the `OwnersPart`, where a store is one
 //! instruction and takes no line of the cache from threads that send messages. The collector visits them there as roots;
-//! so an owner that lets go [puts them back](VatRef::let_go) into the vat object, which keeps them as long as it lives.
+//! so an owner that lets go puts them back into the vat object, which keeps them as long as it lives.
 //!
 //! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it may
 //! [reclaim](VatRef::reclaim) the vat only if no other worker or queue has it.
