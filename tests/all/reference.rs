@@ -16,6 +16,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("reference/pages", || Ok(pages()?)),
         Trial::test("reference/private", || Ok(private()?)),
+        Trial::test("reference/site", || Ok(site()?)),
         Trial::test("reference/mistakes", || Ok(mistakes()?)),
     ]
 }
@@ -100,6 +101,24 @@ fn private() -> Result<(), String> {
         (false, true) => Ok(()),
         found => Err(format!("the private message is there (without, with the option): {found:?}")),
     }
+}
+
+/// Each page has a link to the site that the reference is a part of, if there is one.
+fn site() -> Result<(), String> {
+    let module = "tests/reference/Parcels.ns";
+    let (without, _) = documented(&[module], 0)?;
+    let (with, _) = documented(&["--site=../index.html", module], 0)?;
+    for name in ["index.html", "Parcels.html", "Kernel.html"] {
+        let has_link =
+            |run| Ok::<bool, String>(page(run, name)?.contains("href=\"../index.html\""));
+        match (has_link(&without)?, has_link(&with)?) {
+            (false, true) => {}
+            found => {
+                return Err(format!("{name} has a link (without, with the option): {found:?}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Files that are not there or cannot be read do not stop the others.
