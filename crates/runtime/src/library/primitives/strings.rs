@@ -364,6 +364,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many steps on purpose")]
     fn search_takes_linear_time() {
         // A search that starts over at each position would take ten thousand million steps.
         let whole = std::iter::repeat_n(7, 200_000);
