@@ -401,7 +401,7 @@ pub unsafe extern "C" fn send_eventually(
         return Next { kind: Next::DONE, operand: Word::NIL.bits() };
     }
     stand_at(thread, frame, site);
-    messages::send_eventually(thread, site, window, wants_result);
+    messages::send_in_general(thread, site, window, wants_result);
     after_call(thread, frame, site)
 }
 

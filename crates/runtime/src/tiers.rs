@@ -108,7 +108,7 @@ pub mod unwind {
 
 /// Eventual sends.
 pub mod messages {
-    pub use crate::concurrency::messages::send_eventually;
+    pub use crate::concurrency::messages::{send_eventually, send_in_general};
     pub use crate::concurrency::promises::send_plainly;
 }
 

@@ -389,6 +389,16 @@ pub fn send_eventually(
     if !wants_result && promises::send_plainly(thread, site, window) {
         return calls::complete(thread, site, Word::NIL);
     }
+    send_in_general(thread, site, window, wants_result);
+}
+
+/// As [`send_eventually`], after `send_plainly` has refused, or for a message with a result. *GC point.*
+pub fn send_in_general(
+    thread: &mut Thread,
+    site: &'static Site,
+    window: Window,
+    wants_result: bool,
+) {
     thread.window = window;
     thread.call_site = Some(site);
     let sent = promises::send_eventually(thread, site, window, wants_result);

@@ -91,12 +91,7 @@ fn stop_to_yield(thread: &mut Thread) -> Claimed {
 /// are noted, and there is no debugger, no sandbox, no transaction and no guarded access.
 #[inline(always)]
 fn is_plain(thread: &Thread) -> bool {
-    may_switch(thread)
-        && thread.schedule.owned.is_none()
-        && !thread.watch.is_on
-        && thread.sandbox.is_none()
-        && thread.memory.is_none()
-        && !thread.runs_guarded
+    may_switch(thread) && thread.schedule.owned.is_none() && thread.is_plain()
 }
 
 /// The next strand goes on here, after one that has left a [plain](is_plain) thread. If the next one needs no more than

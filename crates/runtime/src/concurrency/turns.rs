@@ -41,13 +41,7 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
 fn ended(thread: &mut Thread) -> Option<(VatRef, StrandRef)> {
     let strand = thread.strand();
     let vat = thread.schedule.owned?;
-    let is_plain = thread.stop == Stop::Returned
-        && !thread.watch.is_on
-        && thread.sandbox.is_none()
-        && thread.memory.is_none()
-        && thread.transaction.is_none()
-        && vat.turn() == Some(strand);
-    if !is_plain {
+    if thread.stop != Stop::Returned || !thread.is_plain() || vat.turn() != Some(strand) {
         return None;
     }
     let running = thread.running();

@@ -760,6 +760,17 @@ impl Thread {
         self.state = bottom(self.stack().base());
     }
 
+    /// Whether nothing is about that must be looked after when strands change: events, a debugger, a sandbox, a transaction,
+    /// guarded accesses.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        !self.watch.is_on
+            && self.sandbox.is_none()
+            && self.memory.is_none()
+            && self.transaction.is_none()
+            && !self.runs_guarded
+    }
+
     /// The strand that runs here begins another turn, as `begin_state` and [`Thread::start_state`] would.
     #[inline(always)]
     pub fn begin_again(&mut self) {
