@@ -7,11 +7,12 @@
 //!
 //! All mutators stand for the walk, some 100 ns for each object; it keeps a set of addresses in native memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use squall_heap::{Format, LayoutId, Object, Word};
+use squall_heap::{LayoutId, Object, Word};
 
 use crate::concurrency::promises;
+use crate::concurrency::reach::{Seen, visit_shared, visit_words};
 use crate::model::known;
 use crate::objects::far_reference;
 use crate::state::strand::StrandRef;
@@ -47,9 +48,7 @@ pub struct Census {
 pub fn take(vm: &Vm) -> Census {
     vm.heap.while_stopped(|| {
         let mut walk = Walk::default();
-        vm.roots.visit_shared(&mut |word| walk.add(word, 0));
-        // SAFETY: the table is locked during the visit.
-        vm.modules.symbols.visit_objects(&mut |root| walk.add(unsafe { root.word() }, 0));
+        visit_shared(vm, &mut |word| walk.add(word, 0));
         walk.run(vm);
         for vat in vm.vats.all() {
             walk.add(vat.object.get(), vat.number(vm));
@@ -59,7 +58,8 @@ pub fn take(vm: &Vm) -> Census {
             walk.add(strand.object.get(), strand.vat().map_or(0, |vat| vat.number(vm)));
         }
         walk.run(vm);
-        vm.visit_all_running(&mut |vat, word| {
+        vm.visit_running(&mut |thread, word| {
+            let vat = thread.running_strand().and_then(StrandRef::vat);
             walk.add(word, vat.map_or(0, |vat| vat.number(vm)));
         });
         walk.run(vm);
@@ -69,7 +69,7 @@ pub fn take(vm: &Vm) -> Census {
 
 #[derive(Default)]
 struct Walk {
-    seen: HashSet<usize>,
+    seen: Seen,
     /// Objects that are to be looked at, with the numbers of their vats.
     pending: Vec<(Object, u64)>,
     layouts: HashMap<u32, Amount>,
@@ -91,25 +91,8 @@ impl Walk {
             let layout = object.layout();
             self.layouts.entry(layout.bits()).or_default().add(object.size());
             self.vats.entry(vat).or_default().add(object.size());
-            self.follow(object, layout, vat);
-        }
-    }
-
-    /// Adds the objects that an object refers to.
-    fn follow(&mut self, object: Object, layout: LayoutId, vat: u64) {
-        self.add(object.class(), 0);
-        match layout.format() {
-            Format::Slots | Format::Ephemeron | Format::Strand => {
-                (0..layout.slot_count()).for_each(|index| self.add(object.slot(index), vat));
-            }
-            Format::Array => {
-                (0..object.length()).for_each(|index| self.add(object.element(index), vat));
-            }
-            Format::Bytes | Format::Raw | Format::WeakArray => {}
-        }
-        if let Some(strand) = StrandRef::of_object(object) {
-            // SAFETY: all mutators stand, so the frames stay in place.
-            strand.visit_frames(&mut |root| self.add(unsafe { root.word() }, vat));
+            self.add(object.class(), 0);
+            visit_words(object, |word| self.add(word, vat));
         }
     }
 

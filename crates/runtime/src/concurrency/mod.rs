@@ -8,7 +8,7 @@
 //! | shared by strands | [`channels`], [`locks`] |
 //! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
-//! | budgets, memory | [`sandbox`], [`census`] |
+//! | budgets, memory | [`sandbox`], [`census`], `reach` |
 //! | native code | [`foreign`], [`embedding`], [`interruption`] |
 //! | the layer as the others see it | [`parts`], [`services`], `root_source` |
 
@@ -26,6 +26,7 @@ pub mod parts;
 pub mod polls;
 pub mod processes;
 pub mod promises;
+pub(crate) mod reach;
 pub(crate) mod root_source;
 pub mod sandbox;
 pub mod services;

@@ -14,7 +14,6 @@ use std::fmt::Write;
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, LayoutId, Object, RootAddress, Tracer, Word};
-use squall_scheduler::WorkerId;
 
 use crate::concurrency::channels;
 use crate::concurrency::locks;
@@ -26,7 +25,6 @@ use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE, FOR
 use crate::execution::stack_traces;
 use crate::model::function::Function;
 use crate::model::known;
-use crate::state::affinity::Home;
 use crate::state::stack::Activation;
 use crate::state::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::state::thread::Thread;
@@ -447,24 +445,12 @@ impl Vm {
         });
     }
 
-    /// Shows each native thread: its number, its home, and the strand that runs there. All mutators stand.
-    pub(crate) fn look_at_threads(&self, look: &mut dyn FnMut(WorkerId, Home, Option<StrandRef>)) {
-        for thread in self.threads.lock().iter() {
-            // SAFETY: as in `look_at_running`.
-            let thread = unsafe { &*thread.0 };
-            look(thread.number, thread.home, thread.running_strand());
-        }
-    }
-
-    /// Shows each strand that runs, with the native thread and the activations.
+    /// Shows each strand that runs, with the native thread and the activations, while all mutators stand.
     pub(crate) fn look_at_running(
         &self,
         look: &mut dyn FnMut(StrandRef, &str, &mut dyn Iterator<Item = Activation>),
     ) {
-        for thread in self.threads.lock().iter() {
-            // SAFETY: the thread stands at a safepoint or is in a native section, so that it changes
-            // nothing, and it cannot go before it has left the list.
-            let thread = unsafe { &*thread.0 };
+        self.look_at_threads(&mut |thread| {
             if let Some(strand) = thread.running_strand() {
                 let place = match self.native_threads.name(thread.home) {
                     Some(name) => format!("native thread {name}"),
@@ -472,6 +458,6 @@ impl Vm {
                 };
                 look(strand, &place, &mut thread.activations());
             }
-        }
+        });
     }
 }

@@ -555,13 +555,13 @@ pub fn workers(vm: &Vm) -> Vec<SeenWorker> {
     vm.heap.while_stopped(|| {
         let places = running_places(vm);
         let mut seen = Vec::new();
-        vm.look_at_threads(&mut |number, home, strand| {
-            let strand = strand.map(recording::number_of);
+        vm.look_at_threads(&mut |thread| {
+            let strand = thread.running_strand().map(recording::number_of);
             seen.push(SeenWorker {
-                number: number.index(),
-                name: vm.native_threads.name(home),
+                number: thread.number.index(),
+                name: vm.native_threads.name(thread.home),
                 strand: strand.map(|number| (number, places.get(&number).copied().flatten())),
-                is_outside: vm.scheduler.is_outside(number),
+                is_outside: vm.scheduler.is_outside(thread.number),
             });
         });
         seen.sort_by_key(|worker| worker.number);

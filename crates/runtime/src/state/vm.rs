@@ -36,7 +36,7 @@ use crate::state::items::TimerKey;
 use crate::state::limit::Request;
 use crate::state::roots::GlobalRoots;
 use crate::state::sampling::Sampling;
-use crate::state::sandbox::{SandboxRef, Sandboxes};
+use crate::state::sandbox::Sandboxes;
 use crate::state::services::Services;
 use crate::state::stack::limit_growth;
 use crate::state::strand::{StrandRef, Strands};
@@ -358,29 +358,20 @@ impl Vm {
         self.threads.lock().retain(|other| *other != thread);
     }
 
-    /// Visits the words of the strands that run and belong to such a sandbox, while all mutators stand.
-    pub(crate) fn visit_running(
-        &self,
-        belongs: &dyn Fn(SandboxRef) -> bool,
-        visit: &mut dyn FnMut(Word),
-    ) {
+    /// Shows each native thread, while all mutators stand.
+    pub(crate) fn look_at_threads(&self, look: &mut dyn FnMut(&Thread)) {
         for thread in self.threads.lock().iter() {
-            // SAFETY: as in `describe_running`.
-            let thread = unsafe { &*thread.0 };
-            if thread.sandbox.is_some_and(belongs) {
-                crate::state::roots::visit_running(thread, visit);
-            }
+            // SAFETY: the thread stands at a safepoint or is in a native section, so that it changes
+            // nothing, and it cannot go before it has left the list.
+            look(unsafe { &*thread.0 });
         }
     }
 
-    /// Visits the words of all strands that run, with the vats of these, while all mutators stand.
-    pub(crate) fn visit_all_running(&self, visit: &mut dyn FnMut(Option<VatRef>, Word)) {
-        for thread in self.threads.lock().iter() {
-            // SAFETY: as in `describe_running`.
-            let thread = unsafe { &*thread.0 };
-            let vat = thread.running_strand().and_then(StrandRef::vat);
-            crate::state::roots::visit_running(thread, &mut |word| visit(vat, word));
-        }
+    /// Visits the words of the strands that run, with their native threads, while all mutators stand.
+    pub(crate) fn visit_running(&self, visit: &mut dyn FnMut(&Thread, Word)) {
+        self.look_at_threads(&mut |thread| {
+            crate::state::roots::visit_running(thread, &mut |word| visit(thread, word));
+        });
     }
 
     /// Makes the embedder's thread look around. At the end of a program it may have left already.

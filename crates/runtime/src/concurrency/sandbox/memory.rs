@@ -13,14 +13,12 @@
 //!
 //! All mutators stand. The walk keeps a list and a set of addresses in native memory.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
-
-use squall_heap::{Format, Object, WORD_BYTES, Word};
+use squall_heap::{Format, Object, Word};
 
 use super::SandboxRef;
 use crate::concurrency::messages;
 use crate::concurrency::promises;
+use crate::concurrency::reach::{Seen, visit_shared, visit_words};
 use crate::model::known;
 use crate::objects::classes;
 use crate::objects::far_reference;
@@ -31,10 +29,8 @@ use crate::state::vm::Vm;
 
 /// The bytes that are reachable from a sandbox.
 pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
-    let mut walk = Walk { sandbox, seen: HashSet::default(), pending: Vec::new(), bytes: 0 };
-    vm.roots.visit_shared(&mut |word| walk.add(word));
-    // SAFETY: the table is locked during the visit.
-    vm.modules.symbols.visit_objects(&mut |root| walk.add(unsafe { root.word() }));
+    let mut walk = Walk { sandbox, seen: Seen::default(), pending: Vec::new(), bytes: 0 };
+    visit_shared(vm, &mut |word| walk.add(word));
     walk.run();
     walk.bytes = 0;
     let belongs = |other: Option<SandboxRef>| other.is_some_and(|other| other.is_in(sandbox));
@@ -46,7 +42,11 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
         walk.add(strand.object.get());
         walk.bytes += strand.stack_bytes() + strand.work_bytes();
     }
-    vm.visit_running(&|other| other.is_in(sandbox), &mut |word| walk.add(word));
+    vm.visit_running(&mut |thread, word| {
+        if belongs(thread.sandbox) {
+            walk.add(word);
+        }
+    });
     walk.run();
     if sandbox.sends() {
         vm.vats.all().into_iter().filter(|vat| !belongs(vat.sandbox())).for_each(|vat| {
@@ -59,7 +59,7 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
 /// A walk over objects.
 struct Walk {
     sandbox: SandboxRef,
-    seen: HashSet<usize, BuildHasherDefault<AddressHasher>>,
+    seen: Seen,
     pending: Vec<Object>,
     bytes: u64,
 }
@@ -153,42 +153,6 @@ impl Walk {
             return;
         }
         self.add(object.class());
-        match layout.format() {
-            Format::Slots | Format::Ephemeron => {
-                (0..layout.slot_count()).for_each(|index| self.add(object.slot(index)));
-            }
-            Format::Array => {
-                (0..object.length()).for_each(|index| self.add(object.element(index)));
-            }
-            Format::Strand => {
-                (0..layout.slot_count()).for_each(|index| self.add(object.slot(index)));
-                if let Some(strand) = StrandRef::of_object(object) {
-                    // SAFETY: all mutators stand, so the frames stay in place.
-                    strand.visit_frames(&mut |root| self.add(unsafe { root.word() }));
-                }
-            }
-            Format::Bytes | Format::Raw | Format::WeakArray => {}
-        }
-    }
-}
-
-/// A hash of addresses: multiplication by an odd number without a pattern (Fibonacci hashing).
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize(usize::from(byte));
-        }
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        let mixed = (self.0 ^ (number / WORD_BYTES) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 32;
+        visit_words(object, |word| self.add(word));
     }
 }
