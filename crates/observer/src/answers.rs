@@ -13,6 +13,7 @@ use squall_runtime::library::observation::{
 
 use crate::answer::Problem;
 use crate::gate::Request;
+use crate::rested::Timed;
 use crate::sweep::{Group, Key, MOST, Question, Swept};
 use crate::vats;
 use crate::view::View;
@@ -73,7 +74,7 @@ pub fn overview(view: &View) -> Json {
 }
 
 /// How old a sweep is, and how long it took.
-fn age(swept: &Swept) -> Json {
+fn age(swept: &Timed<Swept>) -> Json {
     json!({
         "milliseconds": swept.cost.as_secs_f64() * 1e3,
         "age": swept.made.elapsed().as_secs_f64() * 1e3,

@@ -10,6 +10,7 @@
 //! | [`routes`] | from a request to an answer |
 //! | [`sweep`] | the strands that a client asks for, and the counts of all |
 //! | [`vats`] | the same for vats, and the rates of messages |
+//! | [`rested`] | how long a sweep serves |
 //! | [`answers`] | what the machine shows, as JSON |
 //! | [`window`] | the events of the last moments, for the time view |
 //! | [`metrics`] | counts in the text form of Prometheus |
@@ -29,6 +30,7 @@ pub mod client;
 pub mod gate;
 pub mod metrics;
 pub mod page;
+pub mod rested;
 pub mod routes;
 pub mod server;
 pub mod sweep;

@@ -2,7 +2,7 @@
 //! makes JSON of them.
 //!
 //! With a million strands a sweep takes some hundredths of a second of one core, so it is not made for each request: a sweep
-//! serves all requests with the same question for `REST` times as long as it took. Only the rows that a client sees are
+//! serves all requests with the same question for some [time](crate::rested). Only the rows that a client sees are
 //! looked at closely each time. A row may thus be at the place where it belonged a moment ago; what it shows is new.
 //!
 //! A sweep keeps as many strands as were asked for, and those that wait for a strand, and no others.
@@ -10,15 +10,13 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use squall_events::table::Reason;
 use squall_runtime::library::observation::{self, Activity, Glance, Kind, Origin, Suspects};
 use squall_runtime::state::vm::Vm;
 
-/// How long a sweep serves, in times of its duration: so sweeps take one part in so many of a core.
-const REST: u32 = 80;
+use crate::rested::{Last, Timed};
 
 /// A key that strands are sorted by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,50 +154,22 @@ pub struct Swept {
     pub arrows: HashMap<Arrow, usize>,
     /// Strands that wait for each other.
     pub cycles: Vec<Vec<Glance>>,
-    /// How long the sweep took.
-    pub cost: Duration,
-    /// When it was over.
-    pub made: Instant,
 }
 
 /// The last sweep.
 #[derive(Default)]
-pub struct Sweeper(Mutex<Option<(Question, Arc<Swept>)>>);
+pub struct Sweeper(Mutex<Last<Question, Swept>>);
 
 impl Sweeper {
-    /// The strands for a question.
-    pub fn ask(&self, vm: &Vm, question: &Question) -> Arc<Swept> {
-        self.sweep(vm, question, |known| known == question)
+    /// The strands for a question. One client sweeps, and others wait for the result.
+    pub fn ask(&self, vm: &Vm, question: &Question) -> Arc<Timed<Swept>> {
+        self.0.lock().ask(question, |known| known == question, |question| sweep(vm, question))
     }
 
     /// The counts of all strands. If there was no question before, the sweep also answers the one that the page begins with.
-    pub fn counts(&self, vm: &Vm) -> Arc<Swept> {
+    pub fn counts(&self, vm: &Vm) -> Arc<Timed<Swept>> {
         let first = Question { key: Key::Waited, descends: true, count: 50, ..Question::default() };
-        self.sweep(vm, &first, |_| true)
-    }
-
-    /// One client sweeps, and others wait for the result.
-    fn sweep(
-        &self,
-        vm: &Vm,
-        question: &Question,
-        serves: impl Fn(&Question) -> bool,
-    ) -> Arc<Swept> {
-        let mut last = self.0.lock();
-        if let Some((known, swept)) = &*last
-            && serves(known)
-            && swept.made.elapsed() < swept.cost * REST
-        {
-            return Arc::clone(swept);
-        }
-        // The rows of the last client go on.
-        let question = match &*last {
-            Some((known, _)) if serves(known) => known.clone(),
-            _ => question.clone(),
-        };
-        let swept = Arc::new(sweep(vm, &question));
-        *last = Some((question, Arc::clone(&swept)));
-        swept
+        self.0.lock().ask(&first, |_| true, |question| sweep(vm, question))
     }
 }
 
@@ -270,7 +240,6 @@ impl Counts<'_> {
 }
 
 fn sweep(vm: &Vm, question: &Question) -> Swept {
-    let begin = Instant::now();
     let mut counts = Counts {
         question,
         rows: Vec::new(),
@@ -308,7 +277,5 @@ fn sweep(vm: &Vm, question: &Question) -> Swept {
         groups: counts.groups,
         arrows: counts.arrows,
         cycles,
-        cost: begin.elapsed(),
-        made: Instant::now(),
     }
 }

@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use squall_runtime::library::observation::{self, VatGlance};
 use squall_runtime::state::vm::Vm;
 
-/// How long a sweep serves, in times of its duration.
-const REST: u32 = 80;
+use crate::rested::{Last, Timed};
+
 /// The least time between the counts for a rate.
 const SPAN: Duration = Duration::from_millis(500);
 /// For how many vats counts are kept.
@@ -84,8 +84,6 @@ pub struct Swept {
     pub rate: f64,
     /// The first vats, in order.
     pub rows: Vec<Row>,
-    cost: Duration,
-    made: Instant,
 }
 
 /// The counts of messages at a moment.
@@ -101,7 +99,12 @@ pub struct Sweeper(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    last: Option<(Question, Arc<Swept>)>,
+    last: Last<Question, Swept>,
+    counted: Counted,
+}
+
+#[derive(Default)]
+struct Counted {
     /// The counts that rates are measured from, and newer ones that are too new for that.
     base: Option<Counts>,
     next: Option<Counts>,
@@ -109,26 +112,28 @@ struct State {
 
 impl Sweeper {
     /// The vats for a question.
-    pub fn ask(&self, vm: &Vm, question: &Question) -> Arc<Swept> {
-        let state = &mut *self.0.lock();
-        if let Some((known, swept)) = &state.last
-            && (known == question || question.count == 0)
-            && swept.made.elapsed() < swept.cost * REST
-        {
-            return Arc::clone(swept);
-        }
-        let swept = Arc::new(state.sweep(vm, question));
-        state.last = Some((question.clone(), Arc::clone(&swept)));
-        swept
+    pub fn ask(&self, vm: &Vm, question: &Question) -> Arc<Timed<Swept>> {
+        self.sweep(vm, question, |known| known == question)
     }
 
     /// The counts of all vats.
-    pub fn counts(&self, vm: &Vm) -> Arc<Swept> {
-        self.ask(vm, &Question { key: Key::Number, descends: false, count: 0 })
+    pub fn counts(&self, vm: &Vm) -> Arc<Timed<Swept>> {
+        let none = Question { key: Key::Number, descends: false, count: 0 };
+        self.sweep(vm, &none, |_| true)
+    }
+
+    fn sweep(
+        &self,
+        vm: &Vm,
+        question: &Question,
+        serves: impl Fn(&Question) -> bool,
+    ) -> Arc<Timed<Swept>> {
+        let State { last, counted } = &mut *self.0.lock();
+        last.ask(question, serves, |question| counted.sweep(vm, question))
     }
 }
 
-impl State {
+impl Counted {
     fn sweep(&mut self, vm: &Vm, question: &Question) -> Swept {
         let begin = Instant::now();
         let mut all = Vec::new();
@@ -145,8 +150,6 @@ impl State {
             posted,
             rate,
             rows: Vec::new(),
-            cost: Duration::ZERO,
-            made: begin,
         };
         let rate = |vat: &VatGlance| {
             let base = self.base.as_ref()?;
@@ -159,8 +162,6 @@ impl State {
             swept.rows = all.iter().map(|vat| Row { vat: *vat, rate: rate(vat) }).collect();
             select(&mut swept.rows, question);
         }
-        swept.cost = begin.elapsed();
-        swept.made = Instant::now();
         swept
     }
 
