@@ -4,7 +4,7 @@
 //! other lines are the output, standard and error. `BLESS=1` rewrites them.
 //!
 //! A block marked `newspeak` that contains an `expect:` comment is run as [`crate::language`] describes. It is a
-//! program, a test module, or classes, methods and statements, which [`program_around`] completes as the guide tells
+//! program, a module with tests or examples, or classes, methods and statements, which [`program_around`] completes as the guide tells
 //! its readers.
 //!
 //! A block marked `report` is a command and its output, parts of which may be omitted: see [`report`].
@@ -93,7 +93,8 @@ enum Program {
 impl Program {
     fn of(block: &str) -> Option<Program> {
         let header = block.lines().find(|line| line.starts_with("class ")).unwrap_or_default();
-        if header.contains("usingPlatform: platform testFramework:") {
+        let has_examples = block.contains(" ==> ");
+        if has_examples || header.contains("usingPlatform: platform testFramework:") {
             Some(Program::Tests(block.to_owned()))
         } else if header.contains("usingPlatform:") {
             Some(Program::Whole(block.to_owned()))

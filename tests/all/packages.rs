@@ -16,11 +16,12 @@
 //! | `$ pack-hostile archive kind` | makes one that must be refused: see [`hostile_entry`] |
 //! | `$ commit folder` | makes a repository of a folder, or adds a commit |
 //! | `$ serve archive` | serves a file once on a port that is free, which `{port}` stands for from then on, and `{digest}` for its SHA-256 |
+//! | `$ serve-secure archive` | the same by TLS, with the certificate of `tests/packages/tls` |
 //! | `# …` | a comment |
 //!
 //! Output follows each line, as in `tests/cli` ([`crate::command_line`]). `{scratch}` stands for the first folder, `{sha256 N}`
 //! and `{commit N}` for the digests and commits in the order in which they appear. `BLESS=1` rewrites the files.
-//! A session that makes commits is left out where there is no command `git`.
+//! `{authority}` stands for the file of the authority of that certificate. A session that makes commits is left out where there is no command `git`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -28,10 +29,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libtest_mimic::Trial;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tar::{Builder, EntryType, Header};
 
 use crate::compare_with_file;
@@ -145,6 +150,7 @@ impl Session {
         text.replace("{scratch}", &scratch)
             .replace("{port}", &self.port)
             .replace("{digest}", &self.digest)
+            .replace("{authority}", &tls_file("authority.pem").display().to_string())
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
@@ -218,10 +224,14 @@ impl Session {
                 self.write(archive, &bytes).map(|()| String::new())
             }
             ["commit", folder] => commit(&self.path(folder)).map(|()| String::new()),
-            ["serve", file] => {
+            [command @ ("serve" | "serve-secure"), file] => {
                 let bytes = std::fs::read(self.path(file)).map_err(io)?;
                 self.digest = squall_packages::digest::of_bytes(&bytes);
-                self.port = serve(bytes).map_err(io)?;
+                let encryption = match command {
+                    "serve-secure" => Some(encryption().map_err(|error| error.to_string())?),
+                    _ => None,
+                };
+                self.port = serve(bytes, encryption).map_err(io)?;
                 Ok(String::new())
             }
             _ => Err(format!("there is no command {line}")),
@@ -358,18 +368,48 @@ fn commit(folder: &Path) -> Result<(), String> {
 }
 
 /// Serves bytes to the first client; answers the port.
-fn serve(bytes: Vec<u8>) -> std::io::Result<String> {
+fn serve(bytes: Vec<u8>, encryption: Option<ServerConnection>) -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     std::thread::spawn(move || {
-        let Ok((mut client, _)) = listener.accept() else { return };
-        let mut request = Vec::new();
-        let mut byte = [0];
-        while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|it| it > 0) {
-            request.extend(byte);
+        let Ok((client, _)) = listener.accept() else { return };
+        match encryption {
+            None => answer(client, &bytes),
+            Some(connection) => {
+                let mut stream = StreamOwned::new(connection, client);
+                answer(&mut stream, &bytes);
+                stream.conn.send_close_notify();
+                _ = stream.flush();
+            }
         }
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
-        _ = client.write_all(head.as_bytes()).and_then(|()| client.write_all(&bytes));
     });
     Ok(port.to_string())
+}
+
+/// Answers a request of HTTP by these bytes.
+fn answer(mut client: impl Read + Write, bytes: &[u8]) {
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|it| it > 0) {
+        request.extend(byte);
+    }
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
+    _ = client.write_all(head.as_bytes()).and_then(|()| client.write_all(bytes));
+}
+
+/// A file with certificates or keys for tests only, for `localhost` and 127.0.0.1.
+fn tls_file(name: &str) -> PathBuf {
+    crate::root().join("tests/packages/tls").join(name)
+}
+
+/// The server's side of an encrypted connection.
+fn encryption() -> Result<ServerConnection, Box<dyn std::error::Error>> {
+    let certificate = CertificateDer::from_pem_file(tls_file("localhost.pem"))?;
+    let key = PrivateKeyDer::from_pem_file(tls_file("key.pem"))?;
+    let cryptography = Arc::new(rustls::crypto::ring::default_provider());
+    let settings = ServerConfig::builder_with_provider(cryptography)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    Ok(ServerConnection::new(Arc::new(settings))?)
 }

@@ -165,11 +165,15 @@ pub struct Dump {
 /// Evaluate an expression and show its value.
 ///
 /// Several statements, local variables and class declarations are allowed, too. The platform's modules and the most
-/// common classes can be used by name: `system`, `files`, `Array` and so on.
+/// common classes can be used by name: `system`, `files`, `Array` and so on. In the folder of a package, `packages` has
+/// its dependencies.
 #[derive(Args, Debug)]
 pub struct Eval {
     #[command(flatten)]
     pub machine: MachineArguments,
+
+    #[command(flatten)]
+    pub packages: PackageArguments,
 
     /// The expression
     #[arg(allow_hyphen_values = true)]
@@ -181,6 +185,9 @@ pub struct Eval {
 pub struct Repl {
     #[command(flatten)]
     pub machine: MachineArguments,
+
+    #[command(flatten)]
+    pub packages: PackageArguments,
 }
 
 /// Compile files without running them, and show their mistakes.

@@ -204,6 +204,17 @@ pub fn folder_of_package() -> Result<PathBuf, Exit> {
     })
 }
 
+/// The packages of what is typed in the current folder: those of the package that it belongs to, if it belongs to one.
+pub fn packages_here(arguments: &PackageArguments) -> Result<Packages, Exit> {
+    match folder_above(Path::new(".")) {
+        Some(folder) => {
+            let project = project_of(&folder.display().to_string(), arguments)?;
+            project.map_or(Ok(Packages::default()), |project| packages_of(&project))
+        }
+        None => Ok(Packages::default()),
+    }
+}
+
 /// The machine's table of a project, or a complaint.
 pub fn packages_of(project: &Project) -> Result<Packages, Exit> {
     let authority = Authority::of(project).map_err(refuse)?;

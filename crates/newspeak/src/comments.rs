@@ -66,6 +66,11 @@ pub fn comments(source: &Source, tokens: &[Token]) -> Vec<Span> {
 
 /// The text of the comment that documents the declaration at this place, without its marks and its indentation.
 pub fn documentation(source: &Source, tokens: &[Token], declaration: u32) -> Option<String> {
+    documenting(source, tokens, declaration).map(|comment| contents(source, comment))
+}
+
+/// The comment that documents the declaration at this place.
+pub fn documenting(source: &Source, tokens: &[Token], declaration: u32) -> Option<Span> {
     let mut index = tokens.partition_point(|token| token.span.start < declaration);
     loop {
         let end = tokens.get(index).map_or(declaration, |token| token.span.start);
@@ -73,8 +78,7 @@ pub fn documentation(source: &Source, tokens: &[Token], declaration: u32) -> Opt
         let gap = Span { start: previous.map_or(0, |previous| previous.span.end), end };
         if let Some(&comment) = comments_in(source, gap).last() {
             let is_behind_bar = previous.is_some_and(|token| token.kind == TokenKind::Bar);
-            return documents(source, gap, comment, is_behind_bar)
-                .then(|| contents(source.slice(comment)));
+            return documents(source, gap, comment, is_behind_bar).then_some(comment);
         }
         index = method_above(source, tokens, index)?;
     }
@@ -121,17 +125,59 @@ pub fn heading(comment: &str) -> Option<&str> {
     is_heading.then(|| text.trim_matches('-').trim())
 }
 
-/// The text of a comment without its marks; lines lose the indentation that they have in common.
-pub fn contents(comment: &str) -> String {
-    let text = comment.strip_prefix("(*").unwrap_or(comment);
-    unindented(text.strip_suffix("*)").unwrap_or(text).trim())
+/// The text of a comment without its marks; lines lose the indentation that they have in common. The column in which the
+/// text begins counts, too, if its first paragraph has no other line: else what follows would not be indented.
+fn contents(source: &Source, comment: Span) -> String {
+    let text = body(source, comment);
+    let column =
+        begin_of_text(source, comment) - source.line_span(source.line(comment.start)).start;
+    let is_alone = text.lines().nth(1).is_some_and(|line| line.trim().is_empty());
+    let most = if is_alone { column as usize } else { usize::MAX };
+    without_indentation(text, most)
+}
+
+/// The text of a comment without its marks and the white space around it.
+fn body(source: &Source, comment: Span) -> &str {
+    let text = source.slice(comment);
+    let text = text.strip_prefix("(*").unwrap_or(text);
+    text.strip_suffix("*)").unwrap_or(text).trim()
+}
+
+/// Where the text of a comment begins.
+fn begin_of_text(source: &Source, comment: Span) -> u32 {
+    let text = source.slice(comment);
+    let text = text.strip_prefix("(*").unwrap_or(text);
+    comment.end - text.trim_start().len() as u32
+}
+
+/// The blocks of code in a comment, each from the beginning of its first line on.
+pub fn code_in(source: &Source, comment: Span) -> Vec<Span> {
+    let text = contents(source, comment);
+    let end = comment.start + source.slice(comment).trim_end_matches("*)").len() as u32;
+    let mut line = source.line(begin_of_text(source, comment));
+    let mut found = Vec::new();
+    for (block, is_code) in blocks(&text) {
+        let last = line + block.matches('\n').count();
+        if is_code {
+            let end = source.line_span(last).end.min(end);
+            found.push(Span { start: source.line_span(line).start, end });
+        }
+        line = last + BETWEEN_BLOCKS.len();
+    }
+    found
 }
 
 /// A text that begins somewhere in a line; its other lines lose the indentation that they have in common.
 pub fn unindented(text: &str) -> String {
+    without_indentation(text, usize::MAX)
+}
+
+/// A text that begins somewhere in a line; its other lines lose the indentation that they have in common, and not more
+/// than so much.
+fn without_indentation(text: &str, most: usize) -> String {
     let indentation = |line: &str| line.len() - line.trim_start().len();
     let rest = text.lines().skip(1).filter(|line| !line.trim().is_empty());
-    let common = rest.map(indentation).min().unwrap_or(0);
+    let common = rest.map(indentation).min().unwrap_or(0).min(most);
     let mut lines = text.lines();
     let mut contents = lines.next().unwrap_or_default().trim_end().to_owned();
     for line in lines {
@@ -144,18 +190,28 @@ pub fn unindented(text: &str) -> String {
 /// The text of a comment as Markdown: a block of lines that are all indented is code there, however far they are indented,
 /// unless it belongs to a list.
 pub fn markdown(text: &str) -> String {
+    let blocks = blocks(text).map(|(block, is_code)| match is_code {
+        true => block.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n"),
+        false => block.to_owned(),
+    });
+    blocks.collect::<Vec<_>>().join(BETWEEN_BLOCKS)
+}
+
+/// What is between two blocks of a comment: an empty line.
+const BETWEEN_BLOCKS: &str = "\n\n";
+
+/// The blocks of a comment, and whether each is code.
+fn blocks(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut is_after_list = false;
-    let blocks = text.split("\n\n").map(|block| {
+    text.split(BETWEEN_BLOCKS).map(move |block| {
         let is_indented = block.lines().all(|line| line.starts_with("  "));
-        let is_list = block.lines().any(|line| begins_item(line.trim_start()));
+        // In code, a line may begin with an operator.
+        let lines = if is_indented { 1 } else { usize::MAX };
+        let is_list = block.lines().take(lines).any(|line| begins_item(line.trim_start()));
         let is_code = is_indented && !is_list && !is_after_list;
         is_after_list = is_list || is_after_list && is_indented;
-        match is_code {
-            true => block.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n"),
-            false => block.to_owned(),
-        }
-    });
-    blocks.collect::<Vec<_>>().join("\n\n")
+        (block, is_code)
+    })
 }
 
 /// Whether a line begins an item of a list.
@@ -190,6 +246,20 @@ mod tests {
         assert_eq!(documentation("a = ").as_deref(), Some("Answers\none.\n\n  Two."));
         assert_eq!(documentation("b = "), None);
         assert_eq!(documentation("class"), None);
+    }
+
+    #[test]
+    fn code_behind_one_line_is_indented() {
+        let text = "class A = ()(\n  (* One.\n\n       1 + 2\n         + 3 *)\n  a = ()\n)";
+        let source = Source::new("t", text);
+        let tokens = tokenize(&source).list;
+        let declaration = text.find("a = ").expect("it is there") as u32;
+        let documented = documentation(&source, &tokens, declaration);
+        assert_eq!(documented.as_deref(), Some("One.\n\n  1 + 2\n    + 3"));
+        let comment = documenting(&source, &tokens, declaration).expect("it has one");
+        let code: Vec<&str> =
+            code_in(&source, comment).into_iter().map(|span| source.slice(span)).collect();
+        assert_eq!(code, ["       1 + 2\n         + 3 "]);
     }
 
     #[test]

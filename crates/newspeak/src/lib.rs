@@ -21,6 +21,7 @@
 //! | [`outline`] | the interfaces of the library's classes |
 //! | [`check`] | name resolution for people: mistakes in a program that compiles |
 //! | [`comments`] | comments between tokens, and the ones that document declarations |
+//! | [`examples`](mod@examples) | the examples in comments, as tests |
 //! | [`format`](mod@format) | the layout of programs |
 //! | `spelling` | names that are close to a name, words of other languages |
 //! | [`dump`] | readable, stable text forms of tokens and trees |
@@ -35,6 +36,7 @@ pub mod comments;
 pub mod diagnostics;
 pub mod dump;
 pub mod entities;
+pub mod examples;
 pub mod format;
 pub mod lexer;
 pub mod literals;

@@ -107,7 +107,7 @@ pub fn check_fragment(source: &Source, fragment: Fragment) -> Vec<Diagnostic> {
 }
 
 /// Whether every bracket has its counterpart.
-fn brackets_match(tokens: &[Token]) -> bool {
+pub(crate) fn brackets_match(tokens: &[Token]) -> bool {
     let mut brackets = Brackets::default();
     for &token in tokens {
         if token.kind.closer().is_some() {

@@ -206,6 +206,14 @@ pub fn compile_newspeak(
     }
 }
 
+/// Compiles source text that is not the user's: it has no coverage.
+pub(crate) fn compile_without_probes(
+    source: &Source,
+) -> Result<RunnableModule, Vec<squall_newspeak::Diagnostic>> {
+    let options = CompileOptions { trusted: false };
+    squall_newspeak::compile_source(source, &options).map(RunnableModule)
+}
+
 /// The mistakes in source text: those for which it is no program, or else the ones that it may run with.
 pub fn check_newspeak(source: &Source) -> Vec<squall_newspeak::Diagnostic> {
     let parsed = squall_newspeak::parse(source);

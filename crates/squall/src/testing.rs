@@ -12,8 +12,12 @@
 //! *Benchmarks* are the methods of contexts whose names begin with `bench` and take no arguments: [`benchmarks_of`]. The
 //! framework runs one so many times in a row, and tells how long that took.
 //!
+//! The examples in the comments of a program are tests, too: [`TestModule`] makes a module of them.
+//!
 //! The bytecode tells which methods are tests. `lib/Testing.ns` is the framework that modules get; `lib/TestRunner.ns` makes
 //! the instances and judges the results.
+
+mod module;
 
 use std::time::Duration;
 
@@ -22,9 +26,11 @@ use squall_bytecode::module::{ClassDefinition, Module};
 use squall_heap::RootHandle;
 use squall_runtime::library::bootstrap::BootError;
 
-use crate::compiler::RunnableModule;
 use crate::machine::{Machine, Reply};
 use crate::watchdog::Watchdog;
+use module::Subject;
+
+pub use module::{NoTests, TestModule};
 
 /// The selector of the factory of a test module.
 pub const FACTORY: &str = "usingPlatform:testFramework:";
@@ -39,12 +45,15 @@ pub struct Test {
     pub context: Vec<String>,
     /// The method.
     pub selector: String,
+    /// What people call it, unless that follows from the others.
+    pub title: Option<String>,
 }
 
 impl Test {
     /// The name for people and filters: `Context.testSomething`.
     pub fn name(&self) -> String {
-        format!("{}.{}", self.context.join("."), self.selector)
+        let place = || format!("{}.{}", self.context.join("."), self.selector);
+        self.title.clone().unwrap_or_else(place)
     }
 }
 
@@ -110,9 +119,11 @@ fn methods_of(module: &Module, is_meant: impl Fn(&str, &ClassDefinition) -> bool
     for (path, context) in contexts {
         let selectors = context.methods.iter().map(|method| module.string(method.selector));
         let meant = selectors.filter(|selector| is_meant(selector, context));
-        methods.extend(
-            meant.map(|selector| Test { context: path.clone(), selector: selector.to_owned() }),
-        );
+        methods.extend(meant.map(|selector| Test {
+            context: path.clone(),
+            selector: selector.to_owned(),
+            title: None,
+        }));
     }
     methods
 }
@@ -189,12 +200,29 @@ impl TestRun {
     }
 
     /// Makes an instance of a test module, whose tests run next.
-    pub fn open(&mut self, module: RunnableModule) -> Result<Outcome, BootError> {
+    pub fn open(&mut self, module: TestModule) -> Result<Outcome, BootError> {
         let handles = self.machine.handles();
-        let class = self.machine.class_of_module(module)?;
-        let outcome = self.tell("open:", &[class]);
+        let class = self.machine.class_of_module(module.module)?;
+        let outcome = match module.subject {
+            None => self.tell("open:", &[class]),
+            Some(subject) => self.open_examples(class, subject),
+        };
         self.machine.release(handles);
         outcome
+    }
+
+    /// Makes an instance of a module of examples.
+    fn open_examples(
+        &mut self,
+        class: RootHandle,
+        Subject { program, factory }: Subject,
+    ) -> Result<Outcome, BootError> {
+        let workspace = self.machine.library_class("Workspace")?;
+        let program = program.map(|program| self.machine.class_of_module(program)).transpose()?;
+        let Some(factory) = self.machine.string(factory) else {
+            return Ok(Outcome::Error("the heap is full".to_owned()));
+        };
+        self.tell("open:with:about:by:", &[class, workspace, program.unwrap_or(class), factory])
     }
 
     /// The runs of these tests of the open module, in their order.

@@ -7,6 +7,7 @@ use super::{internal, start};
 use crate::arguments::Eval;
 use crate::console::{colour, complain, print_error};
 use crate::exit::Exit;
+use crate::packages::packages_here;
 
 /// Shows the warnings about an input.
 pub fn show_warnings(warnings: &CompileProblem) {
@@ -14,7 +15,9 @@ pub fn show_warnings(warnings: &CompileProblem) {
 }
 
 pub fn eval(arguments: &Eval) -> Result<Exit, Exit> {
-    let machine = start(arguments.machine.options(vec!["eval".to_owned()]))?;
+    let mut options = arguments.machine.options(vec!["eval".to_owned()]);
+    options.packages = packages_here(&arguments.packages)?;
+    let machine = start(options)?;
     let mut session = Session::new(machine).map_err(internal)?;
     match session.evaluate("eval", &arguments.expression, show_warnings).map_err(internal)? {
         Evaluation::Done => Ok(Exit::Success),

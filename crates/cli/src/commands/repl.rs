@@ -15,6 +15,7 @@ use super::{internal, start};
 use crate::arguments::Repl;
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
+use crate::packages::packages_here;
 use editor::{Editor, Line};
 use library::Part;
 
@@ -31,7 +32,9 @@ where one is open; Ctrl-C drops any input, and interrupts an evaluation.
 ";
 
 pub fn repl(arguments: &Repl) -> Result<Exit, Exit> {
-    let machine = start(arguments.machine.options(vec!["repl".to_owned()]))?;
+    let mut options = arguments.machine.options(vec!["repl".to_owned()]);
+    options.packages = packages_here(&arguments.packages)?;
+    let machine = start(options)?;
     let mut session = Session::new(machine).map_err(internal)?;
     session.cut_long_values().map_err(internal)?;
     if stdin().is_terminal() {

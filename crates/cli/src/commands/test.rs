@@ -21,7 +21,7 @@ mod report;
 mod schedules;
 mod watch;
 
-use squall::compiler::RunnableModule;
+use squall::testing::TestModule;
 
 use crate::arguments;
 use crate::exit::Exit;
@@ -51,7 +51,7 @@ pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
 }
 
 /// The test module of a file, for people: mistakes are shown on the standard error output.
-pub fn load(file: &str, verify_all: bool) -> Result<RunnableModule, Exit> {
+pub fn load(file: &str, verify_all: bool) -> Result<TestModule, Exit> {
     machine::load(file, false, verify_all, &mut |event| {
         if let events::Event::Module(events::Refusal { message: Some(message), .. }) = event {
             crate::console::complain(&message);

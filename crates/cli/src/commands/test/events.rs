@@ -6,7 +6,7 @@
 //! | `"begin"` | `file`, `tests`, `skipped`: the module with these tests begins |
 //! | `"test"` | `file`, `name`, `outcome`, `message` or null, `microseconds` |
 //! | `"diagnostic"` | as of `squall check`: a mistake in a file |
-//! | `"module"` | `file`, `outcome`, `message`: the module itself could not be made; `invalid` if the file holds no test module |
+//! | `"module"` | `file`, `outcome`, `message`: the module itself could not be made; `invalid` if the file has no tests |
 //! | `"coverage"` | `path`, `text`, `lines`, `methods`, `branches`: what a module's tests have covered of a file; between processes only |
 //! | `"summary"` | `passed`, `failed`, `skipped`, `microseconds` |
 //!
@@ -87,7 +87,7 @@ pub struct Summary {
 
 /// The outcome of a test that passed.
 pub const PASSED: &str = "passed";
-/// The outcome of a file that holds no test module, or a program with mistakes.
+/// The outcome of a file without tests, or a program with mistakes.
 pub const INVALID: &str = "invalid";
 
 impl Event {

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use squall::compiler::{CompileProblem, FileKind, RunnableModule, module_with_includes};
-use squall::testing::{Case, FACTORY, Outcome, Test, TestRun, is_test_module, tests_of};
+use squall::compiler::{CompileProblem, FileKind};
+use squall::testing::{Case, FACTORY, NoTests, Outcome, Test, TestModule, TestRun};
 use squall_newspeak::diagnostics::json::to_json;
 use squall_newspeak::{Diagnostic, Source};
 
@@ -31,7 +31,7 @@ pub fn run(
     let module = load(file, arguments.modules.json, options.verify_all, report)?;
     let filter = arguments.filter.as_deref().unwrap_or("");
     let (chosen, skipped): (Vec<Test>, Vec<Test>) =
-        tests_of(module.module()).into_iter().partition(|test| test.name().contains(filter));
+        module.tests().into_iter().partition(|test| test.name().contains(filter));
     let begin = |tests| Event::Begin(Begin { file: file.into(), tests, skipped: skipped.len() });
     if chosen.is_empty() {
         report(begin(0));
@@ -103,7 +103,7 @@ pub fn load(
     as_json: bool,
     verify_all: bool,
     report: &mut dyn FnMut(Event),
-) -> Result<RunnableModule, Exit> {
+) -> Result<TestModule, Exit> {
     let mut refuse = |message: Option<String>| {
         report(Event::Module(Refusal { file: path.into(), outcome: INVALID.into(), message }));
         Exit::Invalid
@@ -113,18 +113,20 @@ pub fn load(
             refuse(Some(text));
             exit
         })?;
-    match module_with_includes(path, kind, &bytes, verify_all, &files::read_included) {
-        Ok(module) if is_test_module(module.module()) => Ok(module),
-        Ok(_) => {
-            let text = format!("{path} is no test module: its class has no factory `{FACTORY}`");
+    match TestModule::of(path, kind, &bytes, verify_all, &files::read_included) {
+        Ok(module) => Ok(module),
+        Err(NoTests::Untested) => {
+            let text = format!(
+                "{path} has no tests: its class has no factory `{FACTORY}`, and its comments have no examples"
+            );
             Err(refuse(Some(text)))
         }
-        Err(CompileProblem::Newspeak(source, mistakes)) if as_json => {
+        Err(NoTests::Invalid(CompileProblem::Newspeak(source, mistakes))) if as_json => {
             mistakes.iter().for_each(|mistake| report(diagnostic(&source, mistake)));
             Err(Exit::Invalid)
         }
-        Err(problem) if as_json => Err(refuse(Some(problem.lines().join("\n")))),
-        Err(problem) => {
+        Err(NoTests::Invalid(problem)) if as_json => Err(refuse(Some(problem.lines().join("\n")))),
+        Err(NoTests::Invalid(problem)) => {
             print_error(&problem.render(colour()));
             Err(refuse(None))
         }

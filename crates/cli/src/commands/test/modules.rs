@@ -1,13 +1,15 @@
 //! The test modules in files and folders, and the options to run one. [`super::test`] and `squall bench` ask for them.
 //!
-//! A file that is named is a test module, or its run says why not. Below a folder, the test modules are the files whose
-//! main class has the factory of test modules; packages that were copied into the project are left out.
+//! A file that is named has tests, or its run says why not. Below a folder, the files with tests are those whose main class
+//! has the factory of test modules, and programs with examples in their comments; packages that were copied into the
+//! project are left out.
 
 use std::path::Path;
 
 use squall::Options;
 use squall::compiler::FileKind;
 use squall::testing::FACTORY;
+use squall_newspeak::examples::examples;
 use squall_newspeak::{Source, parse};
 
 use crate::arguments::TestModules;
@@ -45,9 +47,11 @@ pub fn in_files(paths: &[String]) -> Result<Vec<String>, Exit> {
 /// The test modules at and below a folder.
 fn below(folder: &str) -> Result<Vec<String>, Exit> {
     let mut found = files::below(folder, &[FileKind::Newspeak])?;
-    found.retain(|path| !is_vendored(folder, path) && is_test_module(path));
+    found.retain(|path| !is_vendored(folder, path) && has_tests(path));
     if found.is_empty() {
-        complain(&format!("no test module is in {folder}: none has the factory `{FACTORY}`"));
+        complain(&format!(
+            "no tests are in {folder}: no class has the factory `{FACTORY}`, and no comment has examples"
+        ));
         return Err(Exit::NoInput);
     }
     // `./a.ns` is `a.ns`.
@@ -62,16 +66,20 @@ fn is_vendored(folder: &str, path: &str) -> bool {
     below.components().any(|part| part.as_os_str() == VENDOR)
 }
 
-/// Whether the file's main class has the factory, as far as its mistakes allow.
-fn is_test_module(path: &str) -> bool {
+/// Whether a file has tests or examples, as far as its mistakes allow.
+fn has_tests(path: &str) -> bool {
     let Ok(bytes) = std::fs::read(path) else { return false };
-    let text = String::from_utf8_lossy(&bytes);
+    let source = Source::from_bytes(path, &bytes);
+    is_test_module(&source) || !examples(&source).is_empty()
+}
+
+/// Whether the file's main class has the factory of test modules.
+fn is_test_module(source: &Source) -> bool {
     // Most files are no test modules, and need no parser to tell.
-    if !FACTORY.split_inclusive(':').all(|keyword| text.contains(keyword)) {
+    if !FACTORY.split_inclusive(':').all(|keyword| source.text().contains(keyword)) {
         return false;
     }
-    let parsed = parse(&Source::new(path, text.into_owned()));
-    parsed.ast.is_none_or(|ast| {
+    parse(source).ast.is_none_or(|ast| {
         let class = &ast[ast.module];
         let methods = class.class_methods.iter().map(|&method| ast[method].pattern.selector);
         methods.chain([class.factory.selector]).any(|selector| &ast[selector] == FACTORY)

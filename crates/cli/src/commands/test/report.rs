@@ -34,7 +34,7 @@ pub struct Report {
     counts: Summary,
     /// How many tests of the present module are not over.
     left: usize,
-    /// How many files hold no program, or no test module.
+    /// How many files hold no program, or no tests.
     invalid: usize,
     /// How many tests the report has numbered.
     numbered: usize,
