@@ -68,6 +68,7 @@ const SANITIZERS: [Sanitizer; 2] = [
             program("crates/capi/tests/border.c", "done"),
             program("crates/capi/tests/hostile.c", "done"),
             program("crates/capi/tests/threads.c", "done"),
+            program("crates/capi/tests/cells.c", "closure written: plain refused"),
             program("examples/embedding/embed.c", "second machine: refused"),
             program("examples/embedding/embed.cpp", "thrown: HostError: area: not today"),
         ],
@@ -152,6 +153,7 @@ impl Sanitizer {
         let examples = root().join("examples/embedding");
         let mut command = Command::new(executable);
         command.args([examples.join("pipeline.ns"), examples.join("areas.sqasm")]);
+        command.arg(root().join("tests/attacks/guests/cells.ns"));
         command.env("LD_LIBRARY_PATH", library).env(self.options.0, self.options.1);
         let output = output_of(&mut command)?;
         let text = String::from_utf8_lossy(&output.stdout);

@@ -1,4 +1,5 @@
-//! The examples in C and C++, and hostile calls of the library in C, compiled against the library and run.
+//! The examples in C and C++, hostile calls of the library in C, and what guests in a sandbox hand out to C: compiled against
+//! the library and run.
 //!
 //! `CC` and `CXX`, or `cc` and `c++`, compile them; without a compiler, these tests say so and pass.
 
@@ -60,8 +61,12 @@ fn output_of(compiler: &str, options: &[&str], source: &str, name: &str) -> Stri
     assert!(made.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&made.stderr));
     let mut command = Command::new(&program);
     command.env("LD_LIBRARY_PATH", &libraries);
-    let files =
-        ["pipeline.ns", "areas.sqasm"].map(|name| root().join("examples/embedding").join(name));
+    let files = [
+        "examples/embedding/pipeline.ns",
+        "examples/embedding/areas.sqasm",
+        "tests/attacks/guests/cells.ns",
+    ]
+    .map(|name| root().join(name));
     let run = command.args(files).output();
     let run = run.expect("the program can be started");
     let errors = String::from_utf8_lossy(&run.stderr);
@@ -100,6 +105,15 @@ fn wrong_handles_and_arguments_are_errors() {
     };
     let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/hostile.c", "hostile_c");
     assert_eq!(output, "done\n");
+}
+
+#[test]
+fn what_leaves_a_sandbox() {
+    let Some(compiler) = compiler("CC", "cc") else {
+        return println!("skipped: there is no C compiler");
+    };
+    let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/cells.c", "cells_c");
+    assert_eq!(output, include_str!("cells.txt"));
 }
 
 #[test]

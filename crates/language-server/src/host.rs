@@ -10,6 +10,9 @@ pub trait Host {
     /// The programs (.ns, .sqasm) at and below a folder.
     fn programs_below(&self, folder: &Path) -> Vec<PathBuf>;
 
+    /// The folders of the packages that the programs at and below a folder depend on.
+    fn packages_of(&self, folder: &Path) -> Vec<PathBuf>;
+
     /// The content of a file. None if it cannot be read.
     fn read(&self, path: &Path) -> Option<Vec<u8>>;
 

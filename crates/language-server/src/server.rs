@@ -129,6 +129,9 @@ fn folders(parameters: &InitializeParams) -> Vec<PathBuf> {
     }
 }
 
+/// The files that say on which packages programs depend.
+const MANIFESTS: [&str; 2] = ["squall.toml", "squall.lock"];
+
 struct Server<'h> {
     connection: &'h Connection,
     workspace: Workspace<'h>,
@@ -177,7 +180,7 @@ impl Server<'_> {
         _ = self.connection.sender.send(message);
     }
 
-    /// Asks the client to say when files of programs change.
+    /// Asks the client to say when files of programs, or manifests, change.
     fn watch_files(&self, parameters: &InitializeParams) {
         let workspace = parameters.capabilities.workspace.as_ref();
         let watching = workspace.and_then(|workspace| workspace.did_change_watched_files);
@@ -185,7 +188,9 @@ impl Server<'_> {
             return;
         }
         let watcher = FileSystemWatcher {
-            glob_pattern: GlobPattern::String("**/*.{ns,sqasm}".to_owned()),
+            glob_pattern: GlobPattern::String(
+                "**/{*.ns,*.sqasm,squall.toml,squall.lock}".to_owned(),
+            ),
             kind: None,
         };
         let options = DidChangeWatchedFilesRegistrationOptions { watchers: vec![watcher] };
@@ -254,7 +259,12 @@ impl Server<'_> {
             DidChangeWatchedFiles::METHOD => {
                 let Some(DidChangeWatchedFilesParams { changes }) = read(params) else { return };
                 let paths = changes.iter().filter_map(|change| text::path_of(&change.uri));
-                paths.for_each(|path| self.workspace.read(&path));
+                let (manifests, programs): (Vec<_>, Vec<_>) =
+                    paths.partition(|path| MANIFESTS.iter().any(|name| path.ends_with(name)));
+                programs.iter().for_each(|path| self.workspace.read(path));
+                if !manifests.is_empty() {
+                    self.workspace.read_packages();
+                }
             }
             DidChangeWorkspaceFolders::METHOD => {
                 let Some(DidChangeWorkspaceFoldersParams { event }) = read(params) else { return };

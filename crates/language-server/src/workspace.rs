@@ -2,7 +2,7 @@
 //! sends a message. The server's loop has one, and the requests ask it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lsp_types::{Location, Range, Uri};
 use squall_newspeak::Span;
@@ -24,6 +24,10 @@ pub struct Workspace<'h> {
     pub texts: Texts,
     /// The texts by address.
     pub documents: BTreeMap<String, Document>,
+    /// The folders that the client has opened.
+    folders: Vec<PathBuf>,
+    /// The folders of packages that the programs in those depend on.
+    packages: Vec<PathBuf>,
 }
 
 /// Where something is defined.
@@ -38,7 +42,13 @@ pub enum Definition {
 impl<'h> Workspace<'h> {
     /// A workspace without texts.
     pub fn new(host: &'h dyn Host) -> Workspace<'h> {
-        Workspace { host, texts: Texts::default(), documents: BTreeMap::new() }
+        Workspace {
+            host,
+            texts: Texts::default(),
+            documents: BTreeMap::new(),
+            folders: Vec::new(),
+            packages: Vec::new(),
+        }
     }
 
     // Texts
@@ -58,17 +68,56 @@ impl<'h> Workspace<'h> {
         }
     }
 
-    /// Reads all programs below a folder.
+    /// Reads all programs below a folder, and those of the packages that they depend on.
     pub fn add_folder(&mut self, folder: &Path) {
-        self.host.programs_below(folder).iter().for_each(|path| self.read(path));
+        self.folders.push(folder.to_owned());
+        self.read_below(folder);
+        self.read_packages();
     }
 
     /// Forgets the files below a folder that the client has closed. Texts that are open stay.
     pub fn remove_folder(&mut self, folder: &Path) {
+        self.folders.retain(|other| other != folder);
+        self.forget(|path| path.starts_with(folder));
+        self.read_packages();
+    }
+
+    /// Finds out again which packages the programs depend on, and reads theirs.
+    pub fn read_packages(&mut self) {
+        let old = std::mem::take(&mut self.packages);
+        let folders = self.folders.clone();
+        let is_below =
+            |path: &Path, folders: &[PathBuf]| folders.iter().any(|it| path.starts_with(it));
+        self.forget(|path| is_below(path, &old) && !is_below(path, &folders));
+        let mut packages: Vec<PathBuf> =
+            folders.iter().flat_map(|folder| self.host.packages_of(folder)).collect();
+        packages.sort();
+        packages.dedup();
+        packages.retain(|package| !is_below(package, &folders));
+        packages.iter().for_each(|package| self.read_below(package));
+        self.packages = packages;
+    }
+
+    fn read_below(&mut self, folder: &Path) {
+        self.host.programs_below(folder).iter().for_each(|path| self.read(path));
+    }
+
+    /// Forgets the texts of some files, if no client has opened them.
+    fn forget(&mut self, is_meant: impl Fn(&Path) -> bool) {
         self.documents.retain(|_, document| {
             let path = text::path_of(&document.uri);
-            document.version.is_some() || !path.is_some_and(|path| path.starts_with(folder))
+            document.version.is_some() || !path.is_some_and(|path| is_meant(&path))
         });
+    }
+
+    /// Whether a text belongs to a package that the client has not opened: it is for reading only.
+    pub fn is_of_package(&self, document: &Document) -> bool {
+        // Most programs have no packages.
+        !self.packages.is_empty()
+            && text::path_of(&document.uri).is_some_and(|path| {
+                self.packages.iter().any(|package| path.starts_with(package))
+                    && !self.folders.iter().any(|folder| path.starts_with(folder))
+            })
     }
 
     /// Reads a file again, if no client has opened it; forgets it if it is not there.

@@ -1,12 +1,15 @@
 //! `squall lsp`: the language server, on the standard input and output. `commands` calls this module, and editors start
 //! the command.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use squall::compiler::FileKind;
 use squall::library;
 use squall_language_server::{Connection, Host, serve};
 use squall_newspeak::Library;
+use squall_packages::cache::Cache;
+use squall_packages::project::{Mode, Project, Update, folder_above};
 
 use crate::console::complain;
 use crate::exit::Exit;
@@ -57,6 +60,19 @@ impl Host for Command {
         };
         paths.retain(is_own);
         paths
+    }
+
+    fn packages_of(&self, folder: &Path) -> Vec<PathBuf> {
+        let programs = self.programs_below(folder);
+        let places = programs.iter().filter_map(|path| path.parent()).chain([folder]);
+        let places: BTreeSet<&Path> = places.collect();
+        let projects: BTreeSet<PathBuf> = places.into_iter().filter_map(folder_above).collect();
+        // What has mistakes, or was not fetched, is told by the commands that run programs.
+        let mode = Mode { locked: false, offline: true, update: Update::None };
+        let cache = Cache::of_user();
+        let open = |project: &PathBuf| Project::open(project, &cache, &mode).ok();
+        let packages = projects.iter().filter_map(open).flat_map(|project| project.packages);
+        packages.filter_map(|package| std::fs::canonicalize(package.folder).ok()).collect()
     }
 
     fn read(&self, path: &Path) -> Option<Vec<u8>> {

@@ -229,10 +229,14 @@ pub fn rename(
             if is_of_library(workspace, &name) {
                 return Err(format!("`{name}` belongs to the library, too"));
             }
+            let mut packages = workspace.programs().filter(|it| workspace.is_of_package(it));
+            if packages.any(|document| document.definitions.contains_key(&name)) {
+                return Err(format!("`{name}` belongs to a package, too"));
+            }
             let private = private_class(document, position);
             let words = words_of(&name, &whole_selector(document, position, &name, new_name))?;
             let has_setter = workspace.programs().any(|document| has_setter(document, &name));
-            for document in workspace.programs() {
+            for document in workspace.programs().filter(|it| !workspace.is_of_package(it)) {
                 if private.as_ref().is_none_or(|uri| *uri == document.uri) {
                     edits.rename_member(document, &name, &words, has_setter);
                 }

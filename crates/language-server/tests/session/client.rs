@@ -62,6 +62,12 @@ impl Host for Files {
         paths
     }
 
+    /// All folders in `/packages`.
+    fn packages_of(&self, _: &Path) -> Vec<PathBuf> {
+        let below = self.0.keys().filter(|path| path.starts_with("/packages"));
+        below.filter_map(|path| path.parent().map(Path::to_owned)).collect()
+    }
+
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
         self.0.get(path).map(|text| text.clone().into_bytes())
     }
@@ -89,10 +95,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that has opened a folder with these files.
+    /// A client that has opened a folder with these files; absolute paths are those of others.
     pub fn new(files: &[(&str, &str)]) -> Client {
         let (connection, other) = Connection::memory();
-        let path = |name: &str| PathBuf::from(format!("/project/{name}"));
+        let path = |name: &str| Path::new("/project").join(name);
         let files: HashMap<_, _> =
             files.iter().map(|(name, text)| (path(name), (*text).to_owned())).collect();
         let texts = files.iter().map(|(path, text)| (uri(path), text.clone())).collect();

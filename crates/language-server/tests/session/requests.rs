@@ -906,3 +906,25 @@ fn requests_that_make_no_sense_are_refused_or_empty() {
             .is_array()
     );
 }
+
+#[test]
+fn packages_are_known_and_stay_as_they_are() {
+    let package = "class Phrases usingPlatform: platform = Value ()(\n  (* A way past a place. *)\n  public passing: place = ( ^ place )\n)";
+    let program = "class Tour usingPlatform: platform = (\n| phrases = platform packages at: #phrases. |\n)(\n  public main: args = ( ^ phrases passing: (self ways: 3) )\n  public ways: count = ( ^ count )\n)";
+    let mut client = Client::new(&[("tour.ns", program), ("/packages/phrases/main.ns", package)]);
+    client.open("tour.ns", program);
+    let place = client.place("tour.ns", "passing:", 1);
+    let found = client.request("textDocument/definition", place.clone());
+    assert_eq!(found[0]["uri"], "file:///packages/phrases/main.ns");
+    let shown = client.request("textDocument/hover", place.clone()).to_string();
+    assert!(shown.contains("A way past a place."), "{shown}");
+    let renaming = |mut place: serde_json::Value| {
+        place["newName"] = "along".into();
+        place
+    };
+    let refused = client.ask("textDocument/rename", renaming(place));
+    assert_eq!(refused.expect_err("it is of a package"), "`passing:` belongs to a package, too");
+    let own = client.place("tour.ns", "ways:", 1);
+    let edits = client.request("textDocument/rename", renaming(own));
+    assert!(edits["changes"]["file:///project/tour.ns"].is_array(), "{edits}");
+}
