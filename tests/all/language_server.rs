@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("language_server/session", || Ok(session()?)),
+        Trial::test("language_server/packages", || Ok(packages()?)),
         Trial::test("language_server/end_of_input", || Ok(end_of_input()?)),
     ]
 }
@@ -47,6 +48,24 @@ fn session() -> Result<(), String> {
     let path = uri.strip_prefix("file://").ok_or(format!("no file: {places}"))?;
     let library = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     expect(library.contains("public println"), "the file has another text")?;
+    server.ask("shutdown", Value::Null)?;
+    server.notify("exit", Value::Null)?;
+    server.end()
+}
+
+/// A message that a dependency understands leads to its text.
+fn packages() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let packages = crate::root().canonicalize().map_err(|error| error.to_string())?;
+    let packages = packages.join("examples/packages");
+    let root = format!("file://{}", packages.join("tour").display());
+    let mut server = Server::start(&folder.path().join("cache"))?;
+    server.ask("initialize", json!({ "capabilities": {}, "rootUri": root }))?;
+    server.notify("initialized", json!({}))?;
+    let found = server.ask("workspace/symbol", json!({ "query": "passing:" }))?;
+    let uri = found[0]["location"]["uri"].as_str().unwrap_or_default();
+    let wanted = format!("file://{}", packages.join("phrases").display());
+    expect(uri.starts_with(&wanted), &format!("it is in {uri}"))?;
     server.ask("shutdown", Value::Null)?;
     server.notify("exit", Value::Null)?;
     server.end()
