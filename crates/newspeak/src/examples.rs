@@ -228,7 +228,7 @@ pub fn as_tests(
 ) -> Result<Tests, Vec<Diagnostic>> {
     let mut writer = Writer { source, text: String::new(), line: 1, copies: Vec::new() };
     writer.put(&format!(
-        "class Examples {factory} = ( | private ExampleContext = testing ExampleContext. {slots} | )("
+        "class Examples {factory} = ( | private ContextOfExamples = testing ExampleContext. {slots} | )("
     ));
     let mut names = Vec::new();
     for example in examples {
@@ -288,7 +288,7 @@ impl Writer<'_> {
 
     /// Writes the context and the test of an example; the code is on the same lines as in the comment.
     fn example(&mut self, example: &Example, context: &str) {
-        self.put(&format!(" public class {context} = ExampleContext ()( public {SELECTOR} = ("));
+        self.put(&format!(" public class {context} = ContextOfExamples ()( public {SELECTOR} = ("));
         let line = self.source.line(example.code.start);
         while self.line < line {
             self.put("\n");
@@ -409,7 +409,7 @@ class Shapes usingPlatform: platform = Value ()(
         assert!(
             line(13).starts_with("       self the: ((c is: [:each | each ==> 3 ]) ) is: ( true).")
         );
-        assert!(line(13).ends_with("= ExampleContext ()( public testAsyncExample = ("));
+        assert!(line(13).ends_with("= ContextOfExamples ()( public testAsyncExample = ("));
         assert_eq!(tests.names[1].0, "ExampleInLine21");
         assert!(parse(&tests.module).ast.is_some(), "{}", tests.module.text());
     }

@@ -105,7 +105,8 @@ fn of_examples(
     let factory = bytecode.map(factory_of).unwrap_or_default();
     let head =
         "usingPlatform: platform testFramework: testing workspace: workspace subject: subject";
-    let slots = "private workspace = workspace. private subject = subject.";
+    // No program has members of these names.
+    let slots = "private workspaceOfExamples = workspace. private subjectOfExamples = subject.";
     let written = as_tests(source, examples, head, slots, &members(bytecode, factory));
     let problem = |mistakes| CompileProblem::Newspeak(source.clone(), mistakes);
     let written = written.map_err(problem)?;
@@ -138,8 +139,8 @@ fn members(program: Option<&Module>, factory: &str) -> String {
     let workspace = library::module("Workspace").map(|module| public_members(&module));
     let mut known = workspace.unwrap_or_default();
     known.retain(|selector| selector_arity(selector) == 0 && !own.contains(selector));
-    let own = own.iter().map(|selector| forwarded(selector, "subject"));
-    own.chain(known.iter().map(|selector| forwarded(selector, "workspace"))).collect()
+    let own = own.iter().map(|selector| forwarded(selector, "subjectOfExamples"));
+    own.chain(known.iter().map(|selector| forwarded(selector, "workspaceOfExamples"))).collect()
 }
 
 /// The selectors of the public methods, slots and classes of the main class, without operators.
