@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 
-/// A link: `[text](address)`, or another form that Markdown has.
+/// A link: `[text](address)`, or another form that Markdown has; or a picture.
 pub struct Link {
     /// Where it is in the text, in bytes.
     pub range: Range<usize>,
@@ -13,6 +13,8 @@ pub struct Link {
     pub address: String,
     /// Whether the address is in the link, and not elsewhere in the text.
     pub is_inline: bool,
+    /// Whether it is a picture.
+    pub is_picture: bool,
 }
 
 impl Link {
@@ -25,16 +27,20 @@ impl Link {
     }
 }
 
-/// The links of a text.
+/// The links and pictures of a text.
 pub fn links(text: &str) -> Vec<Link> {
     let events = Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter();
     events
-        .filter_map(|(event, range)| match event {
-            Event::Start(Tag::Link { link_type, dest_url, .. }) => {
-                let is_inline = link_type == LinkType::Inline;
-                Some(Link { range, address: dest_url.into_string(), is_inline })
-            }
-            _ => None,
+        .filter_map(|(event, range)| {
+            let Event::Start(tag) = event else { return None };
+            let is_picture = matches!(tag, Tag::Image { .. });
+            let (Tag::Link { link_type, dest_url, .. } | Tag::Image { link_type, dest_url, .. }) =
+                tag
+            else {
+                return None;
+            };
+            let is_inline = link_type == LinkType::Inline;
+            Some(Link { range, address: dest_url.into_string(), is_inline, is_picture })
         })
         .collect()
 }

@@ -60,6 +60,7 @@ pub fn write(folder: &Path, sources: Option<&str>) -> Result<(), String> {
     }
     for (path, page) in &pages {
         save(&text.join(path), &with_links(page, path, &pages, sources))?;
+        copy_pictures(page, path, &text)?;
     }
     save(&text.join("SUMMARY.md"), &contents(&pages))?;
     save(&folder.join(HIGHLIGHTING.0), HIGHLIGHTING.1)?;
@@ -92,6 +93,18 @@ fn library_page() -> String {
         "# The library\n\nThe [reference of the library](../{REFERENCE}/index.html) has all modules of the platform, their \
          classes and methods, with a search. `squall doc` writes it, and that of your own modules.\n"
     )
+}
+
+/// Copies the pictures of a page.
+fn copy_pictures(page: &str, path: &Path, text: &Path) -> Result<(), String> {
+    let pictures = links(page).into_iter().filter(|link| link.is_picture);
+    for picture in pictures.filter_map(|picture| picture.target(path)) {
+        let refuse = |error: std::io::Error| format!("{}: {error}", picture.display());
+        let to = text.join(&picture);
+        std::fs::create_dir_all(to.parent().unwrap_or(text)).map_err(refuse)?;
+        std::fs::copy(root().join(&picture), to).map_err(refuse)?;
+    }
+    Ok(())
 }
 
 /// The table of contents.
@@ -136,7 +149,7 @@ fn title(page: &str) -> String {
 fn with_links(page: &str, path: &Path, pages: &Pages, sources: Option<&str>) -> String {
     let mut text = String::with_capacity(page.len());
     let mut rest = 0;
-    for link in links(page).iter().filter(|link| link.is_inline) {
+    for link in links(page).iter().filter(|link| link.is_inline && !link.is_picture) {
         let Some(change) = changed(link, page, path, pages, sources) else { continue };
         text.push_str(&page[rest..link.range.start]);
         text.push_str(&change);
