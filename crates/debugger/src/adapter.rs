@@ -35,15 +35,16 @@ fn send(output: &Output, mut message: Json) -> io::Result<()> {
     protocol::write(&mut *client.stream, &message)
 }
 
-/// Serves a client until it leaves.
+/// Serves a client until it leaves. The text is the `stop` of configurations that have none.
 pub fn serve(
     input: &mut dyn BufRead,
     output: Box<dyn Write + Send>,
     launcher: &Launcher,
+    stop: &str,
 ) -> io::Result<()> {
     let output: Output = Arc::new(Mutex::new(Client { stream: output, sequence: 0 }));
     let mut kept = Vec::new();
-    while let Some(request) = protocol::read(input)? {
+    while let Some(mut request) = protocol::read(input)? {
         let program = match request["command"].as_str() {
             Some("launch") => launch(&request["arguments"], launcher, &output),
             Some("attach") => attach(&request["arguments"]),
@@ -57,6 +58,9 @@ pub fn serve(
         };
         match program {
             Ok(program) => {
+                if request["arguments"].is_object() && request["arguments"]["stop"].is_null() {
+                    request["arguments"]["stop"] = json!(stop);
+                }
                 kept.push(request);
                 return program.run(kept, input, &output);
             }

@@ -56,6 +56,8 @@ pub struct Breakpoints {
     events: Vec<(Kind, Breakpoint)>,
     /// Which breakpoints stand at a place, by the address of its code word.
     places: HashMap<usize, (Place, Vec<u64>)>,
+    /// The places that may write what a data breakpoint is about, in the same way.
+    writers: HashMap<usize, Place>,
 }
 
 /// The kind of events that a name such as `promise:resolved` means.
@@ -132,7 +134,8 @@ impl Breakpoints {
         self.events.iter().find(|(other, _)| *other == kind).map(|(_, breakpoint)| breakpoint.id)
     }
 
-    fn make(&mut self, request: Request) -> Breakpoint {
+    /// A breakpoint with a new number.
+    pub(crate) fn make(&mut self, request: Request) -> Breakpoint {
         self.next += 1;
         Breakpoint { id: self.next, request, line: None, reached: 0 }
     }
@@ -142,7 +145,7 @@ impl Breakpoints {
         let mut changes = Changes::default();
         self.places.retain(|_, (place, ids)| {
             ids.retain(|id| !gone.contains(id));
-            if ids.is_empty() {
+            if ids.is_empty() && !self.writers.contains_key(&key(*place)) {
                 changes.removed.push(*place);
             }
             !ids.is_empty()
@@ -200,9 +203,37 @@ impl Breakpoints {
         reached
     }
 
-    /// Whether a breakpoint of the user stands there.
+    /// The breakpoint of an event that has happened, which counts as reached.
+    pub fn reach_event(&mut self, id: u64) -> Option<Breakpoint> {
+        let (_, breakpoint) = self.events.iter_mut().find(|(_, breakpoint)| breakpoint.id == id)?;
+        breakpoint.reached += 1;
+        Some(breakpoint.clone())
+    }
+
+    /// Whether a breakpoint of the user stands there, or one for data breakpoints.
     pub fn has(&self, place: Place) -> bool {
-        self.places.contains_key(&key(place))
+        self.places.contains_key(&key(place)) || self.has_writer(place)
+    }
+
+    /// Whether the place may write what a data breakpoint is about.
+    pub fn has_writer(&self, place: Place) -> bool {
+        self.writers.contains_key(&key(place))
+    }
+
+    /// Replaces the places for data breakpoints.
+    pub fn set_writers(&mut self, places: Vec<Place>) -> Changes {
+        let old = std::mem::take(&mut self.writers);
+        let set = self.add_writers(places);
+        let gone = old
+            .into_iter()
+            .filter(|(key, _)| !self.writers.contains_key(key) && !self.places.contains_key(key));
+        Changes { set, removed: gone.map(|(_, place)| place).collect() }
+    }
+
+    /// Adds places for data breakpoints; answers those that have no breakpoint so far.
+    pub fn add_writers(&mut self, places: Vec<Place>) -> Vec<Place> {
+        self.writers.extend(places.iter().map(|&place| (key(place), place)));
+        places
     }
 
     /// Forgets all breakpoints; answers their places.
@@ -210,7 +241,8 @@ impl Breakpoints {
         self.files.clear();
         self.functions.clear();
         self.events.clear();
-        let removed = self.places.drain().map(|(_, (place, _))| place).collect();
+        let places = self.places.drain().map(|(_, (place, _))| place);
+        let removed = places.chain(self.writers.drain().map(|(_, place)| place)).collect();
         Changes { set: Vec::new(), removed }
     }
 }
@@ -220,7 +252,8 @@ pub fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn functions(module: &'static LoadedModule) -> impl Iterator<Item = &'static Function> {
+/// The functions of a module that have code.
+pub(crate) fn functions(module: &'static LoadedModule) -> impl Iterator<Item = &'static Function> {
     let numbers = 0..module.bytecode.function_count();
     let all = numbers.map(|number| module.function(FunctionId(number as u32)));
     all.filter(|function| !function.bytecode().is_imported())

@@ -284,6 +284,60 @@ pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
     }
 }
 
+/// Leaves the activations above the one at a depth, which goes on before an instruction. No guest code runs, so none of
+/// them may be in an `ensure:` region, and none may have been called by C; the error says which it was.
+pub(crate) fn leave_above(
+    thread: &mut Thread,
+    depth: usize,
+    pc: usize,
+) -> Result<(), &'static str> {
+    let activation = thread.activations().nth(depth).ok_or("there is no such frame")?;
+    for above in thread.activations().take(depth) {
+        if regions_at(above).any(|(_, region)| region.kind == RegionKind::Ensure) {
+            return Err("an `ensure:` block of a frame above it would not run");
+        }
+        // SAFETY: the activation is active on this thread's stack.
+        if unsafe { above.callback_header() }.is_some() {
+            return Err("C has called a frame above it");
+        }
+    }
+    check_jump(activation, pc)?;
+    for above in thread.activations().take(depth) {
+        leave(thread, above);
+    }
+    release_writers(thread, activation, Some(pc));
+    thread.resume_at(activation, pc);
+    Ok(())
+}
+
+/// Whether an activation may go on at another instruction: it leaves no `ensure:` region and enters no region, and all
+/// registers that hold words there hold words now.
+fn check_jump(activation: Activation, pc: usize) -> Result<(), &'static str> {
+    let there = Activation { pc, ..activation };
+    let around = |index: usize, other: Activation| regions_at(other).any(|(at, _)| at == index);
+    for (index, region) in regions_at(activation) {
+        if region.kind == RegionKind::Ensure && !around(index, there) {
+            return Err("it would leave an `ensure:` region whose block would not run");
+        }
+    }
+    if regions_at(there).any(|(index, _)| !around(index, activation)) {
+        return Err("it would enter a region with a handler");
+    }
+    let function: &'static Function = activation.function;
+    let is_around = |opener: usize| {
+        function.scopes.rendezvous_around(activation.pc).any(|scope| scope.opener == opener)
+    };
+    if function.scopes.rendezvous_around(pc).any(|scope| !is_around(scope.opener)) {
+        return Err("it would enter a rendezvous");
+    }
+    let maps = function.frame_maps();
+    let (here, needed) = (maps.before(activation.pc), maps.before(pc));
+    if needed.iter().any(|register| !here.contains(register)) {
+        return Err("a variable that is used there is not set here");
+    }
+    Ok(())
+}
+
 /// Runs an ensure region's handler, with a token for the rest of the unwinding. *GC point.*
 fn enter_ensure(
     thread: &mut Thread,

@@ -285,6 +285,8 @@ pub struct Watch {
     pub is_on: bool,
     /// Whether the strand that runs here steps, as the debugger has asked.
     pub steps: bool,
+    /// Whether the debugger has changed where the strand goes on.
+    pub was_moved: bool,
     /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
     pub epoch: u32,
     /// Whether messages are counted in their mailboxes.
