@@ -89,7 +89,8 @@ impl Client {
     /// Starts a program with breakpoints at lines, and lets it run.
     fn launch(program: &str, stop: &str, lines: &[u32]) -> Result<Client, Failed> {
         let mut client = Client::new();
-        client.send("initialize", json!({ "adapterID": "squall" }))?;
+        let capabilities = client.ask("initialize", json!({ "adapterID": "squall" }))?;
+        equal(&capabilities["supportsDataBreakpoints"], &json!(true))?;
         client.ask("launch", json!({ "program": program, "stop": stop }))?;
         client.ask("setBreakpoints", breakpoints(program, lines))?;
         client.ask("configurationDone", json!({}))?;
@@ -313,7 +314,7 @@ fn clients_leave() -> Result<(), Failed> {
         error.read_line(&mut announced)?;
         let port: u64 = announced.trim().rsplit(' ').next().unwrap_or_default().parse()?;
         let mut client = Client::new();
-        client.send("initialize", json!({}))?;
+        client.ask("initialize", json!({}))?;
         client.ask("attach", json!({ "port": port, "stop": stop }))?;
         client.ask("setBreakpoints", breakpoints(PARTS, &[12, 24]))?;
         client.ask("configurationDone", json!({}))?;

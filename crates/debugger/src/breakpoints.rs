@@ -16,6 +16,8 @@ use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::Place;
 use squall_runtime::state::vm::Vm;
 
+use crate::points::{self, Point, Which};
+
 /// What the user asks for at a line, or at the beginning of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -50,21 +52,16 @@ pub struct Breakpoints {
     next: u64,
     /// Those of lines, by file.
     files: BTreeMap<PathBuf, Vec<Breakpoint>>,
-    /// Those of functions, with their names.
+    /// Those of functions, of points and of events, with their names.
     functions: Vec<(String, Breakpoint)>,
-    /// Those of events.
-    events: Vec<(Kind, Breakpoint)>,
     /// Which breakpoints stand at a place, by the address of its code word.
     places: HashMap<usize, (Place, Vec<u64>)>,
     /// The places that may write what a data breakpoint is about, in the same way.
     writers: HashMap<usize, Place>,
-}
-
-/// The kind of events that a name such as `promise:resolved` means.
-fn event_named(name: &str) -> Option<Kind> {
-    let (entity, event) = name.split_once(':')?;
-    let is_meant = |kind: &&Kind| kind.entity().name() == entity && kind.name() == event;
-    Kind::ALL.iter().find(is_meant).copied()
+    /// Which breakpoints stand where turns return from their bottom frame, in the same way.
+    ends: HashMap<usize, (Place, Vec<u64>)>,
+    /// Breakpoints for a step of a strand, which are gone once that strand has come to one of their places.
+    hidden: HashMap<u64, u64>,
 }
 
 /// The key of a place.
@@ -105,33 +102,84 @@ impl Breakpoints {
     ) -> (Vec<Breakpoint>, Changes) {
         let old: Vec<u64> = self.functions.iter().map(|(_, old)| old.id).collect();
         self.functions.clear();
-        self.events.clear();
         for (name, request) in requests {
             let mut breakpoint = self.make(request);
-            match event_named(&name) {
-                Some(kind) => {
-                    breakpoint.line = Some(0);
-                    self.events.push((kind, breakpoint));
-                }
-                None => self.functions.push((name, breakpoint)),
+            if points::named(&name).is_some() || points::event_named(&name).is_some() {
+                breakpoint.line = Some(0);
             }
+            self.functions.push((name, breakpoint));
         }
         let changes = self.place_again(vm, &old);
-        let of_functions = self.functions.iter().map(|(_, breakpoint)| breakpoint);
-        let of_events = self.events.iter().map(|(_, breakpoint)| breakpoint);
-        let mut all: Vec<Breakpoint> = of_functions.chain(of_events).cloned().collect();
-        all.sort_by_key(|breakpoint| breakpoint.id);
-        (all, changes)
+        (self.functions.iter().map(|(_, breakpoint)| breakpoint.clone()).collect(), changes)
     }
 
     /// The kinds of events with a breakpoint.
     pub fn events(&self) -> impl Iterator<Item = Kind> {
-        self.events.iter().map(|(kind, _)| *kind)
+        self.functions.iter().filter_map(|(name, _)| event_of(name)).map(|(kind, _)| kind)
     }
 
-    /// The breakpoint of a kind of events.
-    pub fn of_event(&self, kind: Kind) -> Option<u64> {
-        self.events.iter().find(|(other, _)| *other == kind).map(|(_, breakpoint)| breakpoint.id)
+    /// The breakpoints of a kind of events, with their names and with what counts.
+    pub fn of_event(&self, kind: Kind) -> Vec<(u64, String, Which)> {
+        let wanted = self.functions.iter().filter_map(|(name, breakpoint)| {
+            let (other, which) = event_of(name)?;
+            (other == kind).then(|| (breakpoint.id, name.clone(), which))
+        });
+        wanted.collect()
+    }
+
+    /// The name of a breakpoint that is a point.
+    pub fn point_name(&self, id: u64) -> Option<String> {
+        let (name, _) = self.functions.iter().find(|(_, breakpoint)| breakpoint.id == id)?;
+        points::named(name).is_some().then(|| name.clone())
+    }
+
+    /// A breakpoint for a step of a strand.
+    pub fn hide(&mut self, strand: u64) -> u64 {
+        let id = self.make(Request::default()).id;
+        self.hidden.insert(id, strand);
+        id
+    }
+
+    /// The places of a point get a hidden breakpoint.
+    pub fn hide_at_point(&mut self, vm: &'static Vm, id: u64, point: &Point) -> Changes {
+        let modules = (0..).map_while(|number| vm.modules.at(number));
+        let all = modules.flat_map(|module| points::places(module, point.code));
+        let places: Vec<Place> = all.map(|(place, _)| place).collect();
+        stand(&mut self.places, id, &places);
+        Changes { set: places, removed: Vec::new() }
+    }
+
+    /// A breakpoint stands where turns return.
+    pub fn stand_at_ends(&mut self, id: u64, places: Vec<Place>) -> Changes {
+        stand(&mut self.ends, id, &places);
+        Changes { set: places, removed: Vec::new() }
+    }
+
+    /// If a strand has come to a hidden breakpoint of its own: forgets it.
+    pub fn take_hidden(&mut self, place: Place, strand: u64, is_end: bool) -> Option<Changes> {
+        let mut ids = self.places.get(&key(place)).map(|(_, ids)| ids.clone()).unwrap_or_default();
+        if is_end && let Some((_, ends)) = self.ends.get(&key(place)) {
+            ids.extend(ends);
+        }
+        let id = ids.into_iter().find(|id| self.hidden.get(id) == Some(&strand))?;
+        self.hidden.remove(&id);
+        Some(self.take_away(&[id]))
+    }
+
+    /// Takes breakpoints away from all places.
+    fn take_away(&mut self, gone: &[u64]) -> Changes {
+        let mut left = Vec::new();
+        for table in [&mut self.places, &mut self.ends] {
+            table.retain(|_, (place, ids)| {
+                ids.retain(|id| !gone.contains(id));
+                if ids.is_empty() {
+                    left.push(*place);
+                }
+                !ids.is_empty()
+            });
+        }
+        left.retain(|place| !self.has(*place));
+        Changes { set: Vec::new(), removed: left }
     }
 
     /// A breakpoint with a new number.
@@ -142,14 +190,7 @@ impl Breakpoints {
 
     /// Finds the places of all breakpoints that have none, without those that are gone.
     fn place_again(&mut self, vm: &'static Vm, gone: &[u64]) -> Changes {
-        let mut changes = Changes::default();
-        self.places.retain(|_, (place, ids)| {
-            ids.retain(|id| !gone.contains(id));
-            if ids.is_empty() && !self.writers.contains_key(&key(*place)) {
-                changes.removed.push(*place);
-            }
-            !ids.is_empty()
-        });
+        let mut changes = self.take_away(gone);
         for module in (0..).map_while(|number| vm.modules.at(number)) {
             changes.set.extend(self.search(module).0);
         }
@@ -184,15 +225,25 @@ impl Breakpoints {
             }
         }
         for (name, breakpoint) in &mut self.functions {
-            let all = places_of_function(module, name);
+            let point = points::named(name);
+            let all = match point {
+                Some(point) => points::places(module, point.code),
+                None => places_of_function(module, name),
+            };
             stand(&mut self.places, breakpoint, all);
+            if point.is_some() {
+                breakpoint.line = Some(0);
+            }
         }
         (new, found)
     }
 
-    /// The breakpoints at a place. Each counts as reached.
-    pub fn reach(&mut self, place: Place) -> Vec<Breakpoint> {
-        let Some((_, ids)) = self.places.get(&key(place)) else { return Vec::new() };
+    /// The breakpoints at a place, where a turn returns from its bottom frame or not. Each counts as reached.
+    pub fn reach(&mut self, place: Place, is_end: bool) -> Vec<Breakpoint> {
+        let here = self.places.get(&key(place));
+        let ends = self.ends.get(&key(place)).filter(|_| is_end);
+        let ids: Vec<u64> =
+            here.into_iter().chain(ends).flat_map(|(_, ids)| ids).copied().collect();
         let of_files = self.files.values_mut().flatten();
         let of_functions = self.functions.iter_mut().map(|(_, breakpoint)| breakpoint);
         let mut reached = Vec::new();
@@ -205,14 +256,18 @@ impl Breakpoints {
 
     /// The breakpoint of an event that has happened, which counts as reached.
     pub fn reach_event(&mut self, id: u64) -> Option<Breakpoint> {
-        let (_, breakpoint) = self.events.iter_mut().find(|(_, breakpoint)| breakpoint.id == id)?;
+        let all = &mut self.functions;
+        let (_, breakpoint) = all.iter_mut().find(|(_, breakpoint)| breakpoint.id == id)?;
         breakpoint.reached += 1;
         Some(breakpoint.clone())
     }
 
     /// Whether a breakpoint of the user stands there, or one for data breakpoints.
     pub fn has(&self, place: Place) -> bool {
-        self.places.contains_key(&key(place)) || self.has_writer(place)
+        let key = key(place);
+        self.places.contains_key(&key)
+            || self.ends.contains_key(&key)
+            || self.writers.contains_key(&key)
     }
 
     /// Whether the place may write what a data breakpoint is about.
@@ -224,10 +279,8 @@ impl Breakpoints {
     pub fn set_writers(&mut self, places: Vec<Place>) -> Changes {
         let old = std::mem::take(&mut self.writers);
         let set = self.add_writers(places);
-        let gone = old
-            .into_iter()
-            .filter(|(key, _)| !self.writers.contains_key(key) && !self.places.contains_key(key));
-        Changes { set, removed: gone.map(|(_, place)| place).collect() }
+        let gone = old.into_values().filter(|place| !self.has(*place)).collect();
+        Changes { set, removed: gone }
     }
 
     /// Adds places for data breakpoints; answers those that have no breakpoint so far.
@@ -240,10 +293,30 @@ impl Breakpoints {
     pub fn clear(&mut self) -> Changes {
         self.files.clear();
         self.functions.clear();
-        self.events.clear();
+        self.hidden.clear();
         let places = self.places.drain().map(|(_, (place, _))| place);
-        let removed = places.chain(self.writers.drain().map(|(_, place)| place)).collect();
+        let ends = self.ends.drain().map(|(_, (place, _))| place);
+        let writers = self.writers.drain().map(|(_, place)| place);
+        let removed = places.chain(ends).chain(writers).collect();
         Changes { set: Vec::new(), removed }
+    }
+}
+
+/// The events that a breakpoint with this name is about, and which of them count.
+fn event_of(name: &str) -> Option<(Kind, Which)> {
+    match points::named(name) {
+        Some(point) => point.event,
+        None => points::event_named(name).map(|kind| (kind, Which::All)),
+    }
+}
+
+/// A breakpoint stands at places.
+fn stand(table: &mut HashMap<usize, (Place, Vec<u64>)>, id: u64, places: &[Place]) {
+    for &place in places {
+        let (_, ids) = table.entry(key(place)).or_insert_with(|| (place, Vec::new()));
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
     }
 }
 

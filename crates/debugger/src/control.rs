@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use parking_lot::Mutex;
+use squall_bytecode::module::FunctionKind;
 use squall_events::{Kind, record};
 use squall_heap::Word;
 use squall_runtime::execution::stack_traces;
-use squall_runtime::library::inspection;
+use squall_runtime::library::inspection::{self, Frame};
 use squall_runtime::model::function::Site;
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::{self, Debugger, Place};
@@ -21,8 +22,10 @@ use squall_runtime::state::vm::Vm;
 
 use crate::breakpoints::{Breakpoint, Breakpoints, Request, key};
 use crate::evaluation;
+use crate::goals::{self, Aim, Goal, Goals, Seen};
 use crate::origins::Origins;
 use crate::pauses::Pauses;
+use crate::points::{self, Which};
 use crate::steps::{Stepping, is_of_library, number, place_of, set_steps};
 use crate::stopped::{Names, Stopped};
 use crate::watches::{self, Watch, Watches, Write};
@@ -42,10 +45,21 @@ pub enum Reason {
     Goto,
     /// An exception was signalled: its class, and its text.
     Exception(String, String),
-    /// An event has happened, for which the user has set this breakpoint.
-    Event(u64, Kind),
+    /// Events have happened for which the user has set these breakpoints, or the strand has come to points; their names.
+    Event(Vec<u64>, Vec<String>),
     /// The data breakpoint with this number is about to see this write, in words.
     Write(u64, String),
+}
+
+impl Reason {
+    /// This reason, and another one at the same time. Of different kinds, the first one is told.
+    fn with(mut self, other: Reason) -> Reason {
+        if let (Reason::Event(ids, names), Reason::Event(more, others)) = (&mut self, other) {
+            ids.extend(more);
+            names.extend(others);
+        }
+        self
+    }
 }
 
 /// What the user hears of.
@@ -72,6 +86,8 @@ pub enum Step {
     Out,
     /// After an instruction, and not in functions that are called there.
     Instruction,
+    /// At the first line of the program, wherever that is called.
+    Enter,
 }
 
 /// What a stopped thread does next.
@@ -111,9 +127,20 @@ impl Exceptions {
     }
 }
 
+/// What is to be done in a strand, as soon as that is in code.
+#[derive(Clone)]
+pub(crate) enum After {
+    /// It stops.
+    Stop(Reason),
+    /// It stops if the event of this breakpoint counts.
+    Event(u64, String, Which),
+    /// It stops before it returns from its bottom frame.
+    End,
+}
+
 /// Something after which a strand is to stop.
 pub(crate) struct Happened {
-    pub(crate) reason: Reason,
+    pub(crate) after: After,
     /// The strand; if none ran, the next one of the worker.
     pub(crate) strand: Option<u64>,
     pub(crate) worker: u32,
@@ -127,6 +154,8 @@ pub struct Control {
     pub watches: Mutex<Watches>,
     /// Where messages and strands come from.
     pub origins: Origins,
+    pub(crate) goals: Mutex<Goals>,
+    has_goals: AtomicBool,
     pub(crate) steps: Mutex<Vec<Stepping>>,
     pub(crate) pauses: Pauses,
     /// A bit for each kind of event for which there is a breakpoint.
@@ -158,6 +187,8 @@ impl Control {
             exceptions: Mutex::default(),
             watches: Mutex::default(),
             origins: Origins::default(),
+            goals: Mutex::default(),
+            has_goals: AtomicBool::new(false),
             steps: Mutex::default(),
             pauses: Pauses::default(),
             wanted_events: AtomicU64::new(0),
@@ -233,6 +264,8 @@ impl Control {
         self.watches.lock().set.clear();
         self.change(|breakpoints, _| ((), breakpoints.clear()));
         self.origins.clear();
+        self.goals.lock().clear();
+        self.has_goals.store(false, Ordering::SeqCst);
         self.release_all();
     }
 
@@ -250,10 +283,10 @@ impl Control {
     }
 
     /// Something has happened after which the strand that runs here, or the next one, is to stop. Nothing may stop here.
-    pub(crate) fn stop_soon(&self, thread: &Thread, reason: Reason) {
+    pub(crate) fn stop_soon(&self, thread: &Thread, after: After) {
         let strand = thread.running_strand().map(recording::number_of);
         let worker = thread.worker_index();
-        self.happened.lock().push(Happened { reason, strand, worker });
+        self.happened.lock().push(Happened { after, strand, worker });
         self.has_happened.store(true, Ordering::Relaxed);
         if strand.is_some() {
             thread.must_look.set(true);
@@ -270,29 +303,161 @@ impl Control {
             None => happened.worker == worker,
         };
         let mut happened = self.happened.lock();
-        let first =
-            happened.iter().find(|happened| is_here(happened)).map(|first| first.reason.clone());
+        let here: Vec<After> = happened
+            .iter()
+            .filter(|happened| is_here(happened))
+            .map(|it| it.after.clone())
+            .collect();
         happened.retain(|happened| !is_here(happened));
         self.has_happened.store(!happened.is_empty(), Ordering::Relaxed);
         drop(happened);
-        let Some(reason) = first else { return };
-        if let Reason::Event(id, _) = reason
-            && !self.counts_event(thread, id)
-        {
-            return;
-        }
+        let reasons: Vec<Reason> =
+            here.into_iter().filter_map(|after| self.reason_after(thread, after)).collect();
+        let Some(reason) = reasons.into_iter().reduce(Reason::with) else { return };
         let Some((frame, place)) = place_of(thread) else { return };
         if !is_of_library(place) {
             return self.stop(thread, reason);
         }
         self.forget_step(thread);
-        let step = Stepping { strand, kind: Step::Over, frame, line: 0, awaits: None, reason };
+        let kind = step_to_program(thread);
+        let step = Stepping { strand, kind, frame, line: 0, awaits: None, reason };
         self.step_on(thread, step);
+    }
+
+    /// Why the strand stops, if it does, after something has happened to it.
+    fn reason_after(&self, thread: &mut Thread, after: After) -> Option<Reason> {
+        let (id, name, which) = match after {
+            After::Stop(reason) => return Some(reason),
+            After::End => {
+                let id = self.breakpoints.lock().hide(number(thread));
+                self.stand_at_end(thread, id);
+                return None;
+            }
+            After::Event(id, name, which) => (id, name, which),
+        };
+        let bottom = || inspection::frames(thread).last().map(|frame| frame.place().function);
+        let counts = match which {
+            Which::All => true,
+            Which::Methods => bottom().is_some_and(|function| {
+                let is_library = function.module.bytecode.is_image();
+                function.kind == FunctionKind::Method && !is_library
+            }),
+            Which::Reactions => self.origins.is_reaction(number(thread)),
+            Which::Ends => {
+                self.stand_at_end(thread, id);
+                false
+            }
+        };
+        (counts && self.counts_event(thread, id)).then(|| Reason::Event(vec![id], vec![name]))
+    }
+
+    /// A breakpoint stands where the strand returns from its bottom frame.
+    fn stand_at_end(&self, thread: &mut Thread, id: u64) {
+        let bottom = inspection::frames(thread).last();
+        // What the library does for the program has no end that the program sees.
+        let is_own = |frame: &Frame| !frame.place().function.module.bytecode.is_image();
+        let Some(bottom) = bottom.filter(is_own) else { return };
+        let places = points::returns((bottom.place().function, 0));
+        let changes = self.breakpoints.lock().stand_at_ends(id, places);
+        let vm = thread.vm;
+        thread.mutator.native(|| debugging::change(vm, &changes.set, &changes.removed));
+    }
+
+    /// The strand, which has stopped, goes on to this aim; the error says why it does not.
+    pub fn set_goal(&self, strand: u64, vat: u64, aim: Aim) -> Result<(), String> {
+        let number = match aim {
+            Aim::TurnNext if vat == 0 => return Err("the strand belongs to no vat".into()),
+            Aim::TurnNext => vat,
+            Aim::TurnReturn => {
+                let promise = self.origins.promise_of(strand);
+                promise.ok_or("no promise waits for the result of this turn")?
+            }
+            _ => 0,
+        };
+        if aim == Aim::TransactionCommit {
+            let point = points::named(points::BEFORE_COMMIT).ok_or("there is no such point")?;
+            self.change(|breakpoints, vm| {
+                let id = breakpoints.hide(strand);
+                ((), breakpoints.hide_at_point(vm, id, point))
+            });
+            return Ok(());
+        }
+        self.goals.lock().set(Goal::new(strand, aim, number));
+        self.has_goals.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Has strands stop whose goals are reached.
+    fn reach_goals(&self, thread: &Thread, see: impl FnOnce(&mut Goals) -> Vec<goals::Stop>) {
+        if !self.has_goals.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut goals = self.goals.lock();
+        let stops = see(&mut goals);
+        self.has_goals.store(!goals.is_empty(), Ordering::Relaxed);
+        drop(goals);
+        for stop in stops {
+            match stop {
+                goals::Stop::Here => self.stop_soon(thread, After::Stop(Reason::Step)),
+                goals::Stop::AtEnd => self.stop_soon(thread, After::End),
+                goals::Stop::Strand(strand) => {
+                    let (after, worker) = (After::Stop(Reason::Step), thread.worker_index());
+                    let happened = Happened { after, strand: Some(strand), worker };
+                    self.happened.lock().push(happened);
+                    self.has_happened.store(true, Ordering::Relaxed);
+                    // It may run already.
+                    thread.vm.ask_all_to_look();
+                }
+            }
+        }
+    }
+
+    /// The code of a strand has ended, with or without a stop.
+    fn forget_happened(&self, strand: u64) {
+        if self.has_happened.load(Ordering::Relaxed) {
+            let mut happened = self.happened.lock();
+            happened.retain(|happened| happened.strand != Some(strand));
+            self.has_happened.store(!happened.is_empty(), Ordering::Relaxed);
+        }
+    }
+
+    /// A strand goes on here. If it was to stop then, it steps until it is in code of the program; there may be no poll.
+    fn stop_resumed(&self, thread: &Thread) {
+        if !self.has_happened.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(strand) = thread.running_strand() else { return };
+        let number = recording::number_of(strand);
+        let mut happened = self.happened.lock();
+        for happened in happened.iter_mut().filter(|it| it.strand.is_none()) {
+            if happened.worker == thread.worker_index() {
+                happened.strand = Some(number);
+            }
+        }
+        let is_here = |happened: &Happened| {
+            happened.strand == Some(number) && matches!(happened.after, After::Stop(_))
+        };
+        let Some(index) = happened.iter().position(is_here) else { return };
+        let After::Stop(reason) = happened.swap_remove(index).after else { return };
+        self.has_happened.store(!happened.is_empty(), Ordering::Relaxed);
+        drop(happened);
+        let kind = step_to_program(thread);
+        let (frame, line, awaits) = (0, 0, None);
+        self.steps.lock().retain(|step| step.strand != number);
+        self.keep_step(Stepping { strand: number, kind, frame, line, awaits, reason });
+        thread.vm.debugging.set_stepping(strand, true);
     }
 
     /// Handles the breakpoints of the user at the place where the strand stands.
     pub(crate) fn stop_at(&self, thread: &mut Thread, place: Place) {
-        let reached = self.breakpoints.lock().reach(place);
+        let is_end = inspection::frames(thread).nth(1).is_none();
+        let hidden = self.breakpoints.lock().take_hidden(place, number(thread), is_end);
+        if let Some(changes) = hidden {
+            let vm = thread.vm;
+            thread.mutator.native(|| debugging::change(vm, &changes.set, &changes.removed));
+            return self.stop(thread, Reason::Step);
+        }
+        let reached = self.breakpoints.lock().reach(place, is_end);
         let mut ids = Vec::new();
         for breakpoint in reached {
             if self.counts(thread, &breakpoint) {
@@ -305,9 +470,20 @@ impl Control {
                 }
             }
         }
-        if !ids.is_empty() {
-            self.stop(thread, Reason::Breakpoint(ids));
+        if ids.is_empty() {
+            return;
         }
+        let names: Vec<String> = {
+            let breakpoints = self.breakpoints.lock();
+            ids.iter().filter_map(|id| breakpoints.point_name(*id)).collect()
+        };
+        self.stop(
+            thread,
+            match names.is_empty() {
+                true => Reason::Breakpoint(ids),
+                false => Reason::Event(ids, names),
+            },
+        );
     }
 
     /// Whether the breakpoint of an event, which has happened, is to stop the strand. If it logs, it does that.
@@ -384,6 +560,13 @@ impl Control {
     }
 }
 
+/// The step by which a strand that is in the library comes to code of the program: if none waits, the library is about to
+/// call some.
+fn step_to_program(thread: &Thread) -> Step {
+    let is_own = |frame: Frame| !frame.place().function.module.bytecode.is_image();
+    if inspection::frames(thread).any(is_own) { Step::Over } else { Step::Enter }
+}
+
 /// The debugger as the machine asks it.
 pub struct Asked(pub Arc<Control>);
 
@@ -423,8 +606,12 @@ impl Debugger for Asked {
             let caller = inspection::frames(thread).nth(1);
             let is_call = caller.is_some_and(|caller| caller.address() == step.frame);
             if let Some(caller) = caller.filter(|_| is_call) {
-                if step.kind == Step::In && !is_of_library(place) {
+                if matches!(step.kind, Step::In | Step::Enter) && !is_of_library(place) {
                     return control.stop(thread, step.reason);
+                }
+                if step.kind == Step::Enter {
+                    step.frame = frame;
+                    return control.keep_step(step);
                 }
                 let back = (caller.place().function, caller.next_pc());
                 control.await_return(thread, &mut step, back);
@@ -469,15 +656,25 @@ impl Debugger for Asked {
         match (kind, fields) {
             (Kind::PromiseCreated, &[promise, ..]) => control.origins.promise_made(thread, promise),
             (Kind::StrandCreated, &[strand, ..]) => control.origins.strand_made(thread, strand),
-            (Kind::StrandResumed, _) => control.origins.resumed(thread),
-            (Kind::StrandStopped, &[strand]) => control.origins.stopped(thread, strand),
+            (Kind::StrandResumed, _) => {
+                control.origins.resumed(thread);
+                control.stop_resumed(thread);
+            }
+            (Kind::StrandStopped, &[strand]) => {
+                control.origins.stopped(thread, strand);
+                control.forget_happened(strand);
+            }
             _ => {}
         }
-        if control.wanted_events.load(Ordering::Relaxed) & 1 << kind as u32 != 0
-            && let Some(id) = control.breakpoints.lock().of_event(kind)
-        {
-            control.stop_soon(thread, Reason::Event(id, kind));
+        if control.wanted_events.load(Ordering::Relaxed) & 1 << kind as u32 != 0 {
+            let wanted = control.breakpoints.lock().of_event(kind);
+            for (id, name, which) in wanted {
+                control.stop_soon(thread, After::Event(id, name, which));
+            }
         }
+        let strand = thread.running_strand().map(recording::number_of);
+        let seen = Seen { strand, worker: thread.worker_index(), kind, fields };
+        control.reach_goals(thread, |goals| goals.see(&seen));
     }
 
     fn message_noted(&self, thread: &Thread, has_begun: bool, message: u64, promise: u64) {
@@ -492,6 +689,11 @@ impl Debugger for Asked {
             }
             false => control.origins.message_sent(thread, message, promise),
         }
+        let strand = thread.running_strand().map(recording::number_of);
+        let worker = thread.worker_index();
+        control.reach_goals(thread, |goals| {
+            goals.see_message(strand, worker, has_begun, message, promise)
+        });
     }
 
     fn slot_stored(&self, thread: &mut Thread, site: &'static Site, slot: usize, window: Window) {

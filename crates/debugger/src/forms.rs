@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
+use squall_events::Kind;
 use squall_heap::Word;
 use squall_runtime::library::inspection;
 use squall_runtime::objects::string::make_string;
@@ -12,6 +13,8 @@ use squall_runtime::state::vm::Vm;
 use crate::breakpoints::{Breakpoint, Request};
 use crate::control::Reason;
 use crate::evaluation::Value;
+use crate::goals::{STEPS, StepRow};
+use crate::points::{self, POINTS, Point};
 use crate::stopped::{Shown, Stopped};
 
 /// The exit code of a program that the client has ended.
@@ -111,10 +114,10 @@ pub(crate) fn of_stop(strand: Option<u64>, reason: &Reason, stops_all: bool) -> 
         Reason::Pause => body["reason"] = json!("pause"),
         Reason::Restart => body["reason"] = json!("restart"),
         Reason::Goto => body["reason"] = json!("goto"),
-        Reason::Event(id, kind) => {
+        Reason::Event(ids, names) => {
             body["reason"] = json!("function breakpoint");
-            body["description"] = json!(format!("{}:{}", kind.entity().name(), kind.name()));
-            body["hitBreakpointIds"] = json!([id]);
+            body["description"] = json!(names.join(", "));
+            body["hitBreakpointIds"] = json!(ids);
         }
         Reason::Write(id, change) => {
             body["reason"] = json!("data breakpoint");
@@ -137,6 +140,23 @@ pub(crate) fn threads(is_stopped: impl Fn(u64) -> bool) -> Json {
         json!({ "id": seen.number, "name": format!("{}, {state}", seen.name) })
     };
     json!({ "threads": strands.iter().map(thread).collect::<Vec<_>>() })
+}
+
+/// The steps of the request `squall/step`.
+pub(crate) fn steps() -> Json {
+    let step = |step: &StepRow| json!({ "name": step.name, "label": step.label });
+    json!({ "steps": STEPS.iter().map(step).collect::<Vec<_>>() })
+}
+
+/// The names that function breakpoints can have beside those of functions.
+pub(crate) fn points() -> Json {
+    let point = |point: &Point| json!({ "name": point.name, "description": point.sentence });
+    let event = |kind: &Kind| json!({ "name": points::name_of(*kind), "description": kind.sentence().trim() });
+    let events = Kind::ALL.iter().filter(|kind| points::stops_strands(**kind)).map(event);
+    json!({
+        "breakpoints": POINTS.iter().map(point).collect::<Vec<_>>(),
+        "events": events.collect::<Vec<_>>(),
+    })
 }
 
 pub(crate) fn loaded_sources() -> Json {

@@ -8,6 +8,7 @@
 //! | [`pauses`], [`steps`] | a strand that has stopped, and how it goes on |
 //! | [`origins`] | the stacks that have sent messages and started strands |
 //! | [`watches`] | data breakpoints |
+//! | [`points`], [`goals`] | breakpoints and steps that are about concurrency |
 //! | [`listing`] | bytecode as text |
 //! | [`stopped`] | what a stopped strand shows: frames, variables, objects |
 //! | [`evaluation`] | expressions of the user |
@@ -32,10 +33,12 @@ pub mod client;
 pub mod control;
 pub mod evaluation;
 pub mod forms;
+pub mod goals;
 pub mod listing;
 pub mod looks;
 pub mod origins;
 pub mod pauses;
+pub mod points;
 pub mod protocol;
 pub mod server;
 pub mod steps;

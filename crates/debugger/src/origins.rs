@@ -88,6 +88,8 @@ enum Key {
 /// The numbers of the stacks that have led to something; 0 for none.
 #[derive(Clone, Copy, Default)]
 struct Cause {
+    /// The promise for its result, or 0.
+    promise: u64,
     sent: u64,
     resolved: u64,
 }
@@ -209,8 +211,8 @@ impl Origins {
         let posted = table.keys.remove(&Key::Message(message)).unwrap_or_default();
         let promised = table.keys.remove(&Key::Promise(promise)).unwrap_or_default();
         let cause = match promised {
-            0 => Cause { sent: posted, resolved: 0 },
-            _ => Cause { sent: promised, resolved: posted },
+            0 => Cause { promise, sent: posted, resolved: 0 },
+            _ => Cause { promise, sent: promised, resolved: posted },
         };
         table.beginning.insert(vat, cause);
     }
@@ -227,7 +229,7 @@ impl Origins {
             Some(vat) => table.beginning.remove(&vat.number(thread.vm)),
             None => {
                 let made = table.keys.remove(&Key::Strand(number));
-                made.map(|sent| Cause { sent, resolved: 0 })
+                made.map(|sent| Cause { sent, ..Cause::default() })
             }
         };
         if let Some(cause) = cause {
@@ -245,6 +247,12 @@ impl Origins {
         table.ended.insert(thread.worker_index(), end);
     }
 
+    /// The promise for the result of a turn.
+    pub fn promise_of(&self, strand: u64) -> Option<u64> {
+        let table = self.0.lock();
+        table.running.get(&strand).map(|(cause, _)| cause.promise).filter(|&promise| promise != 0)
+    }
+
     /// Whether the message of a turn has waited for a promise.
     pub fn is_reaction(&self, strand: u64) -> bool {
         self.0.lock().running.get(&strand).is_some_and(|(cause, _)| cause.resolved != 0)
@@ -256,7 +264,7 @@ impl Origins {
         let mut origins = Vec::new();
         let not_begun = || {
             let made = table.keys.get(&Key::Strand(strand)).copied();
-            Cause { sent: made.unwrap_or_default(), resolved: 0 }
+            Cause { sent: made.unwrap_or_default(), ..Cause::default() }
         };
         let mut cause = table.running.get(&strand).map_or_else(not_begun, |running| running.0);
         while origins.len() < MOST_CAUSES {

@@ -185,6 +185,7 @@ impl Control {
             return;
         }
         self.forget_step(thread);
+        self.goals.lock().stopped(number(thread));
         let depth = thread.mutator.root_depth();
         match self.scope() {
             Scope::All => self.stop_all(thread, reason),

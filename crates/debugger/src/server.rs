@@ -20,13 +20,17 @@ use squall_runtime::state::vm::Vm;
 use crate::breakpoints::Request;
 use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Reason, Step};
 use crate::forms::{
-    TERMINATED, capabilities, loaded_sources, of_breakpoint, of_stop, request_of, text, threads,
+    TERMINATED, capabilities, loaded_sources, of_breakpoint, of_stop, points, request_of, steps,
+    text, threads,
 };
+use crate::goals::{self, Aim, Means, StepRow};
 use crate::looks::Numbers;
 use crate::pauses::Scope;
 use crate::protocol;
 use crate::stopped::Stopped;
 
+/// The request for a step by its name.
+const STEP: &str = "squall/step";
 /// How long a pause waits for a strand that polls.
 const PAUSE_WAIT: Duration = Duration::from_millis(300);
 
@@ -167,6 +171,15 @@ impl Server {
             return true;
         }
         let command = request["command"].as_str().unwrap_or_default();
+        let arguments = &request["arguments"];
+        let command = match goals::named(arguments["step"].as_str().unwrap_or_default()) {
+            Some(StepRow { means: Means::Request(other), .. }) if command == STEP => other,
+            Some(StepRow { means: Means::Aim(aim), .. }) if command == STEP => {
+                self.go_to(request, *aim);
+                return true;
+            }
+            _ => command,
+        };
         if let Some(step) = resumption(command, &request["arguments"]) {
             // The program may end as soon as it goes on, so the answer comes first.
             let resumed = self.resumed(step, &request["arguments"]);
@@ -223,6 +236,9 @@ impl Server {
             "dataBreakpointInfo" => self.data_breakpoint_info(arguments),
             "setDataBreakpoints" => self.set_data_breakpoints(arguments),
             "source" => self.source(arguments),
+            "squall/steps" => Ok(steps()),
+            "squall/breakpoints" => Ok(points()),
+            STEP => Err("there is no such step; squall/steps lists them".into()),
             "loadedSources" => Ok(loaded_sources()),
             "pause" => {
                 self.pause_soon(arguments);
@@ -377,6 +393,24 @@ impl Server {
         }
         let all = strands.len() == pause.strands.len();
         Ok((strands, json!({ "allThreadsContinued": all })))
+    }
+
+    /// A request lets a strand go on to an aim.
+    fn go_to(&self, request: &Json, aim: Aim) {
+        let prepared = self.stopped_strand(request["arguments"]["threadId"].as_u64());
+        let prepared = prepared.and_then(|strand| {
+            let vat = self.ask(strand, |stopped| stopped.vat())?;
+            self.control.set_goal(strand, vat, aim)?;
+            Ok(strand)
+        });
+        let answer = match &prepared {
+            Ok(_) => Ok(json!({ "allThreadsContinued": self.control.scope() == Scope::All })),
+            Err(problem) => Err(problem.clone()),
+        };
+        self.send(protocol::response(request, answer));
+        if let Ok(strand) = prepared {
+            self.resume(&[strand], None);
+        }
     }
 
     /// Lets strands go on.

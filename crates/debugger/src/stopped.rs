@@ -59,6 +59,12 @@ impl<'t> Stopped<'t> {
         inspection::frames(self.thread).nth(index)
     }
 
+    /// The number of the strand's vat, or 0.
+    pub fn vat(&self) -> u64 {
+        let vat = self.thread.strand().vat();
+        vat.map_or(0, |vat| vat.number(self.thread.vm))
+    }
+
     /// All frames, innermost first.
     pub fn frames(&self) -> Vec<Frame> {
         inspection::frames(self.thread).collect()

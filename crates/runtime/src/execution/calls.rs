@@ -291,10 +291,11 @@ pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
 fn look_around(thread: &mut Thread) {
     if thread.is_displaced && thread.stop != Stop::Parked {
         displace(thread);
+    } else if thread.watch.is_on && thread.stop == Stop::Returned {
+        // This sees to guarded accesses as well.
+        debugging::called(thread);
     } else if thread.stop == Stop::Returned && guarded::is_out_of_step(thread) {
         guarded::guard(thread);
-    } else if thread.watch.is_on && thread.stop == Stop::Returned {
-        debugging::called(thread);
     }
 }
 

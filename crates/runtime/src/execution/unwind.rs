@@ -20,7 +20,9 @@ use std::sync::atomic::Ordering;
 
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::{Field, Opcode};
+use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::{Region, RegionKind};
+use squall_bytecode::register_set::RegisterSet;
 use squall_heap::{Object, Word};
 
 use crate::execution::calls;
@@ -301,18 +303,23 @@ pub(crate) fn leave_above(
             return Err("C has called a frame above it");
         }
     }
-    check_jump(activation, pc)?;
+    let unset = check_jump(activation, pc)?;
     for above in thread.activations().take(depth) {
         leave(thread, above);
     }
     release_writers(thread, activation, Some(pc));
+    for register in unset.iter() {
+        // SAFETY: it is an `any` register of this frame, whose activation is active; nothing else refers to it.
+        unsafe { activation.register(register.index()).write(Word::NIL) };
+    }
     thread.resume_at(activation, pc);
     Ok(())
 }
 
 /// Whether an activation may go on at another instruction: it leaves no `ensure:` region and enters no region, and all
-/// registers that hold words there hold words now.
-fn check_jump(activation: Activation, pc: usize) -> Result<(), &'static str> {
+/// registers that are read from there on hold words now. Answers the registers that the collector traces there and that hold
+/// no words yet.
+fn check_jump(activation: Activation, pc: usize) -> Result<RegisterSet, &'static str> {
     let there = Activation { pc, ..activation };
     let around = |index: usize, other: Activation| regions_at(other).any(|(at, _)| at == index);
     for (index, region) in regions_at(activation) {
@@ -331,11 +338,14 @@ fn check_jump(activation: Activation, pc: usize) -> Result<(), &'static str> {
         return Err("it would enter a rendezvous");
     }
     let maps = function.frame_maps();
-    let (here, needed) = (maps.before(activation.pc), maps.before(pc));
-    if needed.iter().any(|register| !here.contains(register)) {
+    let here = maps.before(activation.pc);
+    // With a debugger, the usual maps have all registers that were ever set.
+    let needed = FrameMaps::compute(function.bytecode());
+    let is_set = here.includes(&needed.before(pc));
+    if !is_set || !maps.raw_before(activation.pc).includes(&needed.raw_before(pc)) {
         return Err("a variable that is used there is not set here");
     }
-    Ok(())
+    Ok(maps.before(pc) - here)
 }
 
 /// Runs an ensure region's handler, with a token for the rest of the unwinding. *GC point.*

@@ -21,8 +21,7 @@ use crate::exit::Exit;
 
 const HELP: &str = "\
 break LINE | FILE:LINE | FUNCTION | EVENT [if CONDITION] [after HITS] [log TEXT]
-    stop there; a function is Class>>selector or a selector, an event one of the table in
-    docs/internals/events.md, such as channel:received
+    stop there; a function is Class>>selector or a selector; `points` lists the events
 watch SLOT | EXPRESSION SLOT [if CONDITION] [after HITS]
     stop before a write of a slot or a shared variable; the condition knows old and new
 delete [NUMBER]       forget a breakpoint, or all
@@ -30,6 +29,8 @@ catch all | uncaught | none [CLASS …]
 run, continue (c)     go on until something stops
 next (n)              go on to the next line
 step (s)              the same, into functions that are called
+step NAME             a step to another strand or moment, such as channel:receiver
+steps, points         the names of such steps, and of breakpoints about concurrency
 out (o)               go on until the function returns
 restart               go back to the beginning of the frame
 goto LINE             go to a line of the function, without what is between
@@ -199,7 +200,10 @@ impl Session {
             "pause" => self.pause(rest),
             "strand" => self.look_at(rest.parse().map_err(|_| "which strand?")?),
             "next" | "n" => self.resume("next"),
-            "step" | "s" => self.resume("stepIn"),
+            "step" | "s" if rest.is_empty() => self.resume("stepIn"),
+            "step" | "s" => self.step_to(rest),
+            "steps" => self.list_names("squall/steps"),
+            "points" => self.list_names("squall/breakpoints"),
             "out" | "o" => self.resume("stepOut"),
             "where" | "w" => self.show_frames(rest),
             "frame" | "f" => self.choose(rest.parse().map_err(|_| "which frame?")?),
@@ -461,6 +465,29 @@ impl Session {
         for number in line.saturating_sub(AROUND).max(1)..=(line + AROUND).min(lines.len()) {
             let mark = if number == line { "→" } else { " " };
             print(&format!("{number:>5} {mark} {}\n", lines[number - 1]));
+        }
+        Ok(())
+    }
+
+    /// A step with a name.
+    fn step_to(&mut self, name: &str) -> Done {
+        let strand = self.strand.ok_or("no strand has stopped")?;
+        let arguments = json!({ "threadId": strand, "singleThread": true, "step": name });
+        self.client.ask("squall/step", arguments)?;
+        self.strand = None;
+        self.frames.clear();
+        self.wait()
+    }
+
+    /// The names that the server has for steps or breakpoints.
+    fn list_names(&mut self, request: &str) -> Done {
+        let answer = self.client.ask(request, json!({}))?;
+        for list in ["steps", "breakpoints", "events"] {
+            for each in answer[list].as_array().into_iter().flatten() {
+                let text = each["label"].as_str().or(each["description"].as_str());
+                let name = each["name"].as_str().unwrap_or_default();
+                print(&format!("  {name:<25} {}\n", text.unwrap_or_default()));
+            }
         }
         Ok(())
     }
