@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use squall_bytecode::entities::FunctionId;
 use squall_bytecode::module::FunctionKind;
 use squall_events::Kind;
 use squall_runtime::model::function::Function;
@@ -16,6 +15,7 @@ use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::Place;
 use squall_runtime::state::vm::Vm;
 
+use crate::places::{absolute, functions, key};
 use crate::points::{self, Point, Which};
 
 /// What the user asks for at a line, or at the beginning of a function.
@@ -62,11 +62,6 @@ pub struct Breakpoints {
     ends: HashMap<usize, (Place, Vec<u64>)>,
     /// Breakpoints for a step of a strand, which are gone once that strand has come to one of their places.
     hidden: HashMap<u64, u64>,
-}
-
-/// The key of a place.
-pub fn key(place: Place) -> usize {
-    std::ptr::from_ref(&place.0.code[place.1]).addr()
 }
 
 /// The changes of code that a change of breakpoints needs.
@@ -262,6 +257,12 @@ impl Breakpoints {
         Some(breakpoint.clone())
     }
 
+    /// Whether a breakpoint exists.
+    pub fn knows(&self, id: u64) -> bool {
+        let of_functions = self.functions.iter().map(|(_, breakpoint)| breakpoint);
+        self.files.values().flatten().chain(of_functions).any(|breakpoint| breakpoint.id == id)
+    }
+
     /// Whether a breakpoint of the user stands there, or one for data breakpoints.
     pub fn has(&self, place: Place) -> bool {
         let key = key(place);
@@ -318,18 +319,6 @@ fn stand(table: &mut HashMap<usize, (Place, Vec<u64>)>, id: u64, places: &[Place
             ids.push(id);
         }
     }
-}
-
-/// A path as breakpoints are compared by.
-pub fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// The functions of a module that have code.
-pub(crate) fn functions(module: &'static LoadedModule) -> impl Iterator<Item = &'static Function> {
-    let numbers = 0..module.bytecode.function_count();
-    let all = numbers.map(|number| module.function(FunctionId(number as u32)));
-    all.filter(|function| !function.bytecode().is_imported())
 }
 
 /// The places of a line, or of the next one that has code, with the line.

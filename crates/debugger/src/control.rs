@@ -3,6 +3,9 @@
 //!
 //! `pauses` has what happens while a strand is stopped, and `steps` how it goes on by a step.
 
+pub mod pauses;
+mod steps;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,13 +23,15 @@ use squall_runtime::state::recording;
 use squall_runtime::state::thread::{Stop, Thread, Window};
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::{Breakpoint, Breakpoints, Request, key};
+use pauses::Pauses;
+use steps::{Stepping, is_of_library, number, place_of, set_steps};
+
+use crate::breakpoints::{Breakpoint, Breakpoints, Request};
 use crate::evaluation;
 use crate::goals::{self, Aim, Goal, Goals, Seen};
 use crate::origins::Origins;
-use crate::pauses::Pauses;
+use crate::places::key;
 use crate::points::{self, Which};
-use crate::steps::{Stepping, is_of_library, number, place_of, set_steps};
 use crate::stopped::{Names, Stopped};
 use crate::watches::{self, Watch, Watches, Write};
 
@@ -275,6 +280,20 @@ impl Control {
         self.tell(Event::Ended(code, known));
         // Without a server, nothing is to be known.
         _ = is_known.recv();
+    }
+
+    /// Whether one of the breakpoints that are the reason of a stop still exists.
+    pub(crate) fn is_wanted(&self, reason: &Reason) -> bool {
+        match reason {
+            Reason::Breakpoint(ids) | Reason::Event(ids, _) => {
+                let breakpoints = self.breakpoints.lock();
+                ids.iter().any(|id| breakpoints.knows(*id))
+            }
+            Reason::Write(id, _) => {
+                self.watches.lock().set.iter().any(|watch| watch.breakpoint.id == *id)
+            }
+            _ => true,
+        }
     }
 
     pub(crate) fn tell(&self, event: Event) {

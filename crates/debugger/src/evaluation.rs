@@ -9,9 +9,8 @@ use squall_newspeak::ast::{Ast, ExpressionKind, Literal, Receiver};
 use squall_newspeak::entities::{ExpressionId, MessageId};
 use squall_runtime::library::inspection;
 use squall_runtime::objects::number::Number;
-use squall_runtime::objects::string::Text;
+use squall_runtime::objects::string::{Text, make_string};
 
-use crate::forms::word_of;
 use crate::stopped::{RECEIVER, Stopped};
 use crate::watches::Target;
 
@@ -337,4 +336,21 @@ fn of_doubles(left: f64, selector: &str, right: f64) -> Result<Value, String> {
         ">=" => Value::Boolean(left >= right),
         _ => return Err(unknown(selector)),
     })
+}
+
+/// A value as an object of the program. *GC point.*
+pub fn word_of(stopped: &mut Stopped, value: Value) -> Result<Word, String> {
+    match value {
+        Value::Object(word) => Ok(word),
+        Value::Boolean(holds) => Ok(Word::from_bool(holds)),
+        Value::Integer(value) => {
+            squall_runtime::objects::number::make_integer(stopped.thread, value)
+                .map_err(|_| "there is no memory for it".into())
+        }
+        Value::Double(value) => squall_runtime::objects::number::make_double(stopped.thread, value)
+            .map_err(|_| "there is no memory for it".into()),
+        Value::Text(text) => {
+            make_string(stopped.thread, &text).map_err(|_| "there is no memory for it".into())
+        }
+    }
 }

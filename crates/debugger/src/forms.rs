@@ -5,17 +5,14 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use squall_events::Kind;
-use squall_heap::Word;
 use squall_runtime::library::inspection;
-use squall_runtime::objects::string::make_string;
 use squall_runtime::state::vm::Vm;
 
 use crate::breakpoints::{Breakpoint, Request};
 use crate::control::Reason;
-use crate::evaluation::Value;
 use crate::goals::{STEPS, StepRow};
 use crate::points::{self, POINTS, Point};
-use crate::stopped::{Shown, Stopped};
+use crate::stopped::Shown;
 
 /// The exit code of a program that the client has ended.
 pub(crate) const TERMINATED: i32 = 143;
@@ -165,7 +162,7 @@ pub(crate) fn loaded_sources() -> Json {
     let mut sources: HashMap<String, Json> = HashMap::new();
     for module in modules.filter(|module| !module.bytecode.is_image()) {
         let path = module.bytecode.path_text();
-        let source = json!({ "name": path, "path": crate::breakpoints::absolute(Path::new(path)) });
+        let source = json!({ "name": path, "path": crate::places::absolute(Path::new(path)) });
         sources.insert(path.to_owned(), source);
     }
     json!({ "sources": sources.into_values().collect::<Vec<_>>() })
@@ -173,21 +170,4 @@ pub(crate) fn loaded_sources() -> Json {
 
 pub(crate) fn plain(name: String, value: String) -> Shown {
     Shown { name, value, class: String::new(), reference: 0, named: 0, indexed: 0 }
-}
-
-/// A value as an object of the program. *GC point.*
-pub(crate) fn word_of(stopped: &mut Stopped, value: Value) -> Result<Word, String> {
-    match value {
-        Value::Object(word) => Ok(word),
-        Value::Boolean(holds) => Ok(Word::from_bool(holds)),
-        Value::Integer(value) => {
-            squall_runtime::objects::number::make_integer(stopped.thread, value)
-                .map_err(|_| "there is no memory for it".into())
-        }
-        Value::Double(value) => squall_runtime::objects::number::make_double(stopped.thread, value)
-            .map_err(|_| "there is no memory for it".into()),
-        Value::Text(text) => {
-            make_string(stopped.thread, &text).map_err(|_| "there is no memory for it".into())
-        }
-    }
 }

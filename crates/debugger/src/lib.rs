@@ -5,14 +5,15 @@
 //! |---|---|
 //! | [`breakpoints`] | what the user has set, and the places in code that it means |
 //! | [`control`] | the machine asks here whether to stop |
-//! | [`pauses`], [`steps`] | a strand that has stopped, and how it goes on |
+//! | [`control::pauses`], `control/steps.rs` | a strand that has stopped, and how it goes on |
+//! | [`places`] | functions and files |
 //! | [`origins`] | the stacks that have sent messages and started strands |
 //! | [`watches`] | data breakpoints |
 //! | [`points`], [`goals`] | breakpoints and steps that are about concurrency |
 //! | [`listing`] | bytecode as text |
 //! | [`stopped`] | what a stopped strand shows: frames, variables, objects |
 //! | [`evaluation`] | expressions of the user |
-//! | [`server`], [`looks`], [`forms`] | the Debug Adapter Protocol, for one client: requests, those about strands, messages |
+//! | [`server`], `server/looks.rs`, [`forms`] | the Debug Adapter Protocol, for one client: requests, those about strands, messages |
 //! | [`adapter`] | `squall debug`: starts a program with its server, and stands between that and the client |
 //! | [`client`] | a client of the same, for the terminal |
 //! | [`protocol`] | messages on a stream |
@@ -35,12 +36,10 @@ pub mod evaluation;
 pub mod forms;
 pub mod goals;
 pub mod listing;
-pub mod looks;
 pub mod origins;
-pub mod pauses;
+pub mod places;
 pub mod points;
 pub mod protocol;
 pub mod server;
-pub mod steps;
 pub mod stopped;
 pub mod watches;

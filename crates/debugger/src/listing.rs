@@ -11,7 +11,7 @@ use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::Place;
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::{functions, key};
+use crate::places::{functions, key};
 
 /// The instruction at an address; `None` if none begins there.
 pub fn place_at(vm: &'static Vm, address: usize) -> Option<Place> {

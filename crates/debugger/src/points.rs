@@ -12,7 +12,7 @@ use squall_events::{Entity, Kind};
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::Place;
 
-use crate::breakpoints::functions;
+use crate::places::functions;
 
 /// The instructions of a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,6 +6,8 @@
 //!
 //! `looks` has the requests about stopped strands, and `forms` the messages' forms.
 
+mod looks;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -18,14 +20,15 @@ use serde_json::{Value as Json, json};
 use squall_runtime::state::vm::Vm;
 
 use crate::breakpoints::Request;
+use looks::Numbers;
+
+use crate::control::pauses::Scope;
 use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Reason, Step};
 use crate::forms::{
     TERMINATED, capabilities, loaded_sources, of_breakpoint, of_stop, points, request_of, steps,
     text, threads,
 };
 use crate::goals::{self, Aim, Means, StepRow};
-use crate::looks::Numbers;
-use crate::pauses::Scope;
 use crate::protocol;
 use crate::stopped::Stopped;
 
@@ -72,7 +75,7 @@ pub struct Server {
     pub(crate) control: Arc<Control>,
     output: Mutex<Output>,
     pause: Mutex<Pause>,
-    pub(crate) numbers: Mutex<Numbers>,
+    numbers: Mutex<Numbers>,
     /// Texts that are no files, by the numbers that the client has for them.
     pub(crate) texts: Mutex<Vec<String>>,
     /// Told when the client is ready for the program to run.

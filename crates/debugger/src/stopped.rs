@@ -4,6 +4,7 @@
 //! Objects that the user may ask about again are roots of the thread until it goes on; a *reference* is a number for one.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use squall_newspeak::lower::places::{FunctionVariables, Variable, VariablePlace,
 use squall_newspeak::{CompileOptions, Source};
 use squall_runtime::execution::debugging;
 use squall_runtime::library::inspection::{self, Frame, Part};
+use squall_runtime::model::function::Function;
 use squall_runtime::state::thread::Thread;
 
 use crate::listing;
@@ -80,6 +82,12 @@ impl<'t> Stopped<'t> {
             found.retain(|(name, _)| *name != variable.name);
             found.push((variable.name.clone(), read(frame, variable.place)));
         }
+        if !self.names.are_known(frame.place().function) {
+            // Modules in text form have registers only.
+            let registers = 0..frame.place().function.register_types.len();
+            let words = registers.filter_map(|index| Some((index, frame.register(index)?)));
+            found.extend(words.map(|(index, word)| (format!("r{index}"), Some(word))));
+        }
         let mut shown = Vec::new();
         for (name, word) in found {
             shown.push(match word {
@@ -114,6 +122,11 @@ impl<'t> Stopped<'t> {
         let frame = self.frame(index)?;
         if name == RECEIVER {
             return frame.receiver();
+        }
+        if let Some(register) = name.strip_prefix('r')
+            && !self.names.are_known(frame.place().function)
+        {
+            return frame.register(register.parse().ok()?);
         }
         let found = self.visible(frame).into_iter().rfind(|variable| variable.name == name)?;
         read(frame, found.place)
@@ -318,10 +331,13 @@ impl Names {
         (self.text_of)(path).map(|(bytes, _)| bytes)
     }
 
-    fn of(
-        &self,
-        function: &'static squall_runtime::model::function::Function,
-    ) -> FunctionVariables {
+    /// Whether the variables of a function have names.
+    fn are_known(&self, function: &'static Function) -> bool {
+        let path = function.module.bytecode.path_text();
+        !Path::new(path).extension().is_some_and(|extension| extension == "sqasm")
+    }
+
+    fn of(&self, function: &'static Function) -> FunctionVariables {
         let module = function.module;
         let key = std::ptr::from_ref(module).addr();
         let mut modules = self.modules.lock();

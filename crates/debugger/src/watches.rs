@@ -31,7 +31,8 @@ use squall_runtime::state::debugging::Place;
 use squall_runtime::state::roots::RootWord;
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::{Breakpoint, functions};
+use crate::breakpoints::Breakpoint;
+use crate::places::functions;
 
 /// How many targets are known at most beside those with a breakpoint.
 const MOST_TARGETS: usize = 256;

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! In the mode *all*, one strand is stopped at a time: if two come to breakpoints at once, the second stops when the first goes
-//! on. A pause that the user asks for stops the first strand that polls; if none runs, all are paused without one.
+//! on, if its breakpoint is still there. A pause that the user asks for stops the first strand that polls; if none runs, all are paused without one.
 //!
 //! In the other modes, a stopped strand is like one in a long call of C: a new worker takes the place of its worker, and the
 //! detector of deadlocks takes the strand for one that can go on. If its vat has another owner when the user lets it go on,
@@ -31,9 +31,9 @@ use squall_runtime::state::debugging::Place;
 use squall_runtime::state::thread::Thread;
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::key;
-use crate::control::{Command, Control, Event, Flow, Reason, Step};
-use crate::steps::{number, place_of};
+use super::steps::{number, place_of};
+use super::{Command, Control, Event, Flow, Reason, Step};
+use crate::places::key;
 use crate::stopped::Stopped;
 
 /// What stops with a strand.
@@ -198,6 +198,10 @@ impl Control {
     fn stop_all(&self, thread: &mut Thread, reason: Reason) {
         // The next strand stops when this one goes on, with its step begun.
         let _turn = thread.mutator.native(|| self.pauses.turn.lock());
+        // The user may have taken the breakpoint away while another strand was stopped.
+        if !self.is_wanted(&reason) {
+            return;
+        }
         *self.pauses.is_paused.lock() = true;
         thread.vm.ask_all_to_look();
         let commands = self.announce(thread, reason);

@@ -10,8 +10,8 @@ use squall_runtime::state::debugging::{self, Place};
 use squall_runtime::state::recording;
 use squall_runtime::state::thread::Thread;
 
-use crate::breakpoints::key;
-use crate::control::{Control, Reason, Step};
+use super::{Control, Reason, Step};
+use crate::places::key;
 
 /// A step in progress.
 pub(crate) struct Stepping {

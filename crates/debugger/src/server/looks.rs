@@ -13,11 +13,11 @@ use squall_runtime::model::function::Function;
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::{absolute, key};
+use super::{Answer, Server};
 use crate::evaluation::{self, Value};
-use crate::forms::{index, plain, text, word_of};
+use crate::forms::{index, plain, text};
 use crate::listing;
-use crate::server::{Answer, Server};
+use crate::places::{absolute, key};
 use crate::stopped::{Shown, Stopped};
 
 /// What is added to the reference of an object.
@@ -134,7 +134,7 @@ impl Server {
     fn of_source(&self, path: &str, is_library: bool) -> Json {
         let name = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
         if !is_library {
-            let path = crate::breakpoints::absolute(Path::new(path));
+            let path = crate::places::absolute(Path::new(path));
             return json!({ "name": name, "path": path });
         }
         let mut texts = self.texts.lock();
@@ -229,7 +229,7 @@ impl Server {
         if let Some((strand, object)) = self.object(index(&arguments["variablesReference"]))? {
             let shown = self.ask(strand, move |stopped| {
                 let value = evaluation::evaluate(stopped, 0, &value)?;
-                let word = word_of(stopped, value)?;
+                let word = evaluation::word_of(stopped, value)?;
                 let gone = "this object is not known any more";
                 stopped.assign_slot(stopped.object(object).ok_or(gone)?, &name, word)?;
                 let parts = stopped.parts(object, None);
