@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 9] = [
+    let sessions: [(&str, Session); 10] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -24,6 +24,7 @@ pub fn trials() -> Vec<Trial> {
         ("requests_that_make_no_sense", senseless_requests),
         ("messages_that_are_none", senseless_messages),
         ("steps_of_several_strands", steps_of_several_strands),
+        ("a_data_breakpoint_in_code_that_runs", data_breakpoint_in_running_code),
     ];
     let trial = |(name, session): (&str, Session)| Trial::test(format!("adapter {name}"), session);
     sessions.into_iter().map(trial).collect()
@@ -167,6 +168,23 @@ impl Client {
         Ok((strand, line))
     }
 
+    /// The strand whose name begins like this.
+    fn strand_named(&mut self, kind: &str) -> Result<u64, Failed> {
+        let threads = self.ask("threads", json!({}))?;
+        let is_meant =
+            |thread: &&Json| thread["name"].as_str().is_some_and(|name| name.starts_with(kind));
+        let found = threads["threads"].as_array().into_iter().flatten().find(is_meant);
+        found.and_then(|thread| thread["id"].as_u64()).ok_or_else(|| "there is none".into())
+    }
+
+    /// The frame of a function on the stack of a strand.
+    fn frame_of(&mut self, strand: u64, function: &str) -> Result<Json, Failed> {
+        let stack = self.ask("stackTrace", json!({ "threadId": strand }))?;
+        let mut frames = stack["stackFrames"].as_array().into_iter().flatten();
+        let frame = frames.find(|frame| frame["name"] == function).ok_or("there is no frame")?;
+        Ok(frame["id"].clone())
+    }
+
     fn resume(&mut self, strand: u64) -> Result<Json, Failed> {
         self.ask("continue", json!({ "threadId": strand, "singleThread": true }))
     }
@@ -256,6 +274,40 @@ fn one_strand_is_paused() -> Result<(), Failed> {
     client.resume(strand)?;
     let (_, code) = client.end()?;
     equal(code, 5)
+}
+
+/// A slot is watched in code that runs as machine code meanwhile, and of two objects one only.
+fn data_breakpoint_in_running_code() -> Result<(), Failed> {
+    let mut client = Client::launch("tests/debugger/watched.ns", "strand", &[])?;
+    client.event("output")?;
+    let spinning = client.strand_named("process")?;
+    client.ask("pause", json!({ "threadId": spinning }))?;
+    client.stop()?;
+    let frame = client.frame_of(spinning, "Spinner>>run")?;
+    let slot = json!({ "name": "cell count", "frameId": frame });
+    let slot = client.ask("dataBreakpointInfo", slot)?["dataId"].clone();
+    let breakpoints = json!({ "breakpoints": [{ "dataId": slot, "accessType": "write" }] });
+    client.ask("setDataBreakpoints", breakpoints)?;
+    let mut last = None;
+    for _ in 0..3 {
+        client.resume(spinning)?;
+        let stop = client.event("stopped")?;
+        equal(&stop["reason"], &json!("data breakpoint"))?;
+        let frame = client.frame_of(spinning, "Spinner>>run")?;
+        let count = json!({ "expression": "cell count", "frameId": frame });
+        let count = client.ask("evaluate", count)?["result"].clone();
+        let count: u64 = count.as_str().unwrap_or_default().parse()?;
+        // Each write stops.
+        equal(last.replace(count).unwrap_or(count - 1) + 1, count)?;
+        let expected = format!("count: {count} → {}", count + 1);
+        equal(stop["description"].as_str(), Some(expected.as_str()))?;
+    }
+    client.ask("setDataBreakpoints", json!({ "breakpoints": [] }))?;
+    let frame = client.frame_of(spinning, "Spinner>>run")?;
+    let end = json!({ "expression": "cell.goesOn", "value": "false", "frameId": frame });
+    client.ask("setExpression", end)?;
+    client.resume(spinning)?;
+    equal(client.end()?.1, 4)
 }
 
 /// The detector of deadlocks waits for strands that are stopped.

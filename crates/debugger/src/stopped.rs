@@ -334,7 +334,7 @@ impl Names {
     /// Whether the variables of a function have names.
     fn are_known(&self, function: &'static Function) -> bool {
         let path = function.module.bytecode.path_text();
-        !Path::new(path).extension().is_some_and(|extension| extension == "sqasm")
+        Path::new(path).extension().is_none_or(|extension| extension != "sqasm")
     }
 
     fn of(&self, function: &'static Function) -> FunctionVariables {
