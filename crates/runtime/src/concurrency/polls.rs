@@ -56,7 +56,7 @@ pub fn poll(thread: &mut Thread) {
         calls::preempt(thread);
     }
     thread.stands_before = false;
-    if thread.watch.steps || thread.watch.was_moved {
+    if thread.watch.steps || thread.was_moved {
         debugging::change_pace(thread);
     }
 }

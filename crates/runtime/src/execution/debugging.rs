@@ -23,7 +23,7 @@ pub fn at_breakpoint(thread: &mut Thread, interpreter: &dyn Interpreter) {
     if leave_if_disturbed(thread) {
         return;
     }
-    if thread.watch.was_moved {
+    if thread.was_moved {
         // Loops of other tiers may be on the native stack, with activations that are gone.
         return change_pace(thread);
     }
@@ -84,7 +84,7 @@ fn leave_if_disturbed(thread: &mut Thread) -> bool {
 pub fn move_to(thread: &mut Thread, depth: usize, pc: usize) -> Result<(), &'static str> {
     unwind::leave_above(thread, depth, pc)?;
     thread.native_stack.is_outdated = true;
-    thread.watch.was_moved = true;
+    thread.was_moved = true;
     Ok(())
 }
 
@@ -113,7 +113,7 @@ pub fn poll(thread: &mut Thread) {
 #[cold]
 pub fn called(thread: &mut Thread) {
     ask(thread, |debugger, thread| debugger.call_ended(thread));
-    if !leave_if_disturbed(thread) && (thread.watch.steps || thread.watch.was_moved) {
+    if !leave_if_disturbed(thread) && (thread.watch.steps || thread.was_moved) {
         change_pace(thread);
     }
 }
@@ -127,7 +127,7 @@ fn goes_on(thread: &Thread) -> bool {
 
 /// Makes the tier go on anew at the saved state: by steps from now on, or without.
 pub fn change_pace(thread: &mut Thread) {
-    thread.watch.was_moved = false;
+    thread.was_moved = false;
     if goes_on(thread) {
         thread.resumption = thread.state;
         calls::stop(thread, Stop::Switched);

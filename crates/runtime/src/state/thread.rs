@@ -285,8 +285,6 @@ pub struct Watch {
     pub is_on: bool,
     /// Whether the strand that runs here steps, as the debugger has asked.
     pub steps: bool,
-    /// Whether the debugger has changed where the strand goes on.
-    pub was_moved: bool,
     /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
     pub epoch: u32,
     /// Whether messages are counted in their mailboxes.
@@ -392,6 +390,8 @@ pub struct Thread {
     pub run_entry: &'static CacheEntry,
     /// Unwindings that go on when C returns to where it was called, innermost last.
     pub crossings: Vec<Crossing>,
+    /// Whether the debugger has changed where the strand goes on. Last, since it is seldom looked at.
+    pub was_moved: bool,
 }
 
 /// How many messages and processes are much.
@@ -468,6 +468,7 @@ impl Thread {
                 identities: 0..0,
                 run_entry: CacheEntry::empty(),
                 crossings: Vec::new(),
+                was_moved: false,
             },
         );
         Thread::introduced(thread)
