@@ -12,7 +12,7 @@
 //!
 //! # Bounds
 //!
-//! The last [`MOST_STACKS`] stacks are kept, each with [`MOST_FRAMES`] frames at most: eight mebibytes. Links are the numbers
+//! The last 16,384 stacks are kept, each with 32 frames at most: eight mebibytes. Links are the numbers
 //! of stacks, so a link to a stack that was dropped leads nowhere.
 //!
 //! Invariant: each key in the tables of keys refers to a stack that is kept.

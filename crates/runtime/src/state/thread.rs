@@ -418,7 +418,7 @@ impl Thread {
         // SAFETY: the runtime follows the rooting discipline: words live in frames, windows, messages and other roots
         // whenever a GC point is reached. The new mutator reaches none before the thread is in its place.
         let mutator = unsafe { vm.heap.attach(context) };
-        let thread = Box::write(
+        Thread::introduced(Box::write(
             place,
             Thread {
                 limit: Limit::default(),
@@ -470,8 +470,7 @@ impl Thread {
                 crossings: Vec::new(),
                 was_moved: false,
             },
-        );
-        Thread::introduced(thread)
+        ))
     }
 
     /// The attached thread, which others know from now on.
