@@ -12,6 +12,7 @@
 //! | `tests/bytecode/{run,link,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
 //! | `colours` | one with a mistake on a terminal | whether there are colours |
+//! | `debug_adapter` | sessions of an editor with the debugger | see [`debug_adapter`] |
 //! | `tests/debugger/*.txt` | sessions with `squall debug` | that they are the same in all tiers: see [`debugger`] |
 //! | `tests/mistakes/*.txt` | typical mistakes | what `squall check` says: see [`mistakes`] |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
@@ -45,6 +46,7 @@ mod colours;
 mod command_line;
 mod compile;
 mod confinement;
+mod debug_adapter;
 mod debugger;
 mod documents;
 mod foreign;
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
     trials.extend(colours::trials());
     trials.extend(command_line::trials());
     trials.extend(confinement::trials());
+    trials.extend(debug_adapter::trials());
     trials.extend(debugger::trials());
     trials.extend(documents::trials());
     trials.extend(foreign::trials());

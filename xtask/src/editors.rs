@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `session` | each request of the language server, by the client of pytest-lsp | Python with `pytest-lsp` |
 //! | `clients` | Neovim and Emacs, by the configurations in `editors/README.md` | `nvim`; `emacs` with eglot |
+//! | `debugger` | Neovim with nvim-dap debugs a program | `nvim`; a checkout of nvim-dap, by `--nvim-dap` |
 //! | `edits` | ten thousand random edits of the library, compared with a fresh server | Python |
 //! | `syntax` | the grammars of Vim, Emacs and Visual Studio Code, compared with the scanner | the editors; npm |
 //! | `grammar` | the tree-sitter grammar on all programs | `tree-sitter`, a C compiler |
@@ -39,6 +40,10 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u32,
 
+    /// A checkout of mfussenegger/nvim-dap, to test the debugger with
+    #[arg(long, value_name = "FOLDER")]
+    nvim_dap: Option<PathBuf>,
+
     /// A folder with more programs for the tree-sitter grammar, such as a checkout of SOMns
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
@@ -49,6 +54,7 @@ pub struct Arguments {
 enum Part {
     Session,
     Clients,
+    Debugger,
     Edits,
     Syntax,
     Grammar,
@@ -93,6 +99,7 @@ impl Part {
         match self {
             Part::Session => session(squall),
             Part::Clients => clients(squall),
+            Part::Debugger => debugger(squall, arguments.nvim_dap.as_deref()),
             Part::Edits => edits(arguments, squall),
             Part::Syntax => syntax(squall),
             Part::Grammar => grammar(squall, arguments.programs.as_deref()),
@@ -145,6 +152,20 @@ fn clients(squall: &Path) -> Tested {
         println!("skipped: Emacs; there is no `emacs` with eglot");
     }
     Ok((!has_neovim && !has_eglot).then_some("none of them is installed"))
+}
+
+fn debugger(squall: &Path, nvim_dap: Option<&Path>) -> Tested {
+    let Some(nvim_dap) = nvim_dap else {
+        return Ok(Some("there is no checkout of nvim-dap (`--nvim-dap=FOLDER`)"));
+    };
+    if !succeeds(Command::new("nvim").arg("--version")) {
+        return Ok(Some("there is no `nvim`"));
+    }
+    let folder = nvim_dap.canonicalize().map_err(|error| format!("{nvim_dap:?}: {error}"))?;
+    let mut neovim = Command::new("nvim");
+    neovim.args(["--headless", "-u", "NONE", "-i", "NONE", "-S"]).arg(tests("dap.lua"));
+    neovim.env("SQUALL", squall).env("NVIM_DAP", folder);
+    shown(&mut neovim).map(|()| None)
 }
 
 fn edits(arguments: &Arguments, squall: &Path) -> Tested {

@@ -352,9 +352,36 @@ pub struct Debug {
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true, action = ArgAction::Append)]
     pub options: Vec<String>,
 
+    /// What stops with a strand that stops
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub stop: Stop,
+
     /// The program, then its own arguments
     #[arg(trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
     pub program: Vec<String>,
+}
+
+/// What stops with a strand that a debugger stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Stop {
+    /// All strands
+    #[default]
+    All,
+    /// The strands of its vat
+    Vat,
+    /// Nothing else: the other strands run
+    Strand,
+}
+
+impl Stop {
+    /// Its name, in the debugger's protocol as well.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stop::All => "all",
+            Stop::Vat => "vat",
+            Stop::Strand => "strand",
+        }
+    }
 }
 
 /// Print the file by which a shell completes command lines.

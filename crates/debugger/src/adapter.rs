@@ -1,8 +1,9 @@
 //! `squall debug`: an adapter between a client on the standard streams and the server of a program, which runs in a process
 //! of its own. So what the program writes reaches the client as output, and no word of it gets between the messages.
 //!
-//! The adapter answers `initialize` by the server's capabilities, which it knows when `launch` or `attach` says which
-//! program that is: until then it keeps the client's requests.
+//! Clients say which program it is only when they know the capabilities. So the adapter answers `initialize` itself, keeps other
+//! requests until `launch` or `attach`, and then lets the server answer those. The server gets an `initialize` of the
+//! adapter's own, whose answer the client does not see.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,6 +14,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
+use crate::forms::capabilities;
 use crate::protocol;
 
 /// Makes the command that runs a program for a debugger which listens at a port of this machine, from the arguments of
@@ -35,18 +37,23 @@ fn send(output: &Output, mut message: Json) -> io::Result<()> {
     protocol::write(&mut *client.stream, &message)
 }
 
-/// Serves a client until it leaves.
+/// Serves a client until it leaves. The text is the `stop` of configurations that have none.
 pub fn serve(
     input: &mut dyn BufRead,
     output: Box<dyn Write + Send>,
     launcher: &Launcher,
+    stop: &str,
 ) -> io::Result<()> {
     let output: Output = Arc::new(Mutex::new(Client { stream: output, sequence: 0 }));
     let mut kept = Vec::new();
-    while let Some(request) = protocol::read(input)? {
+    while let Some(mut request) = protocol::read(input)? {
         let program = match request["command"].as_str() {
             Some("launch") => launch(&request["arguments"], launcher, &output),
             Some("attach") => attach(&request["arguments"]),
+            Some("initialize") => {
+                send(&output, protocol::response(&request, Ok(capabilities())))?;
+                continue;
+            }
             Some("disconnect" | "terminate") => {
                 return send(&output, protocol::response(&request, Ok(json!({}))));
             }
@@ -57,6 +64,9 @@ pub fn serve(
         };
         match program {
             Ok(program) => {
+                if request["arguments"].is_object() && request["arguments"]["stop"].is_null() {
+                    request["arguments"]["stop"] = json!(stop);
+                }
                 kept.push(request);
                 return program.run(kept, input, &output);
             }
@@ -172,11 +182,16 @@ impl Program {
         let answers = std::thread::spawn(move || {
             let mut from_server = BufReader::new(from_server);
             while let Ok(Some(message)) = protocol::read(&mut from_server) {
+                if message["type"] == "response" && message["command"] == "initialize" {
+                    continue;
+                }
                 if send(&output, message).is_err() {
                     break;
                 }
             }
         });
+        let initialize = json!({ "seq": 0, "type": "request", "command": "initialize" });
+        protocol::write(&mut server, &initialize)?;
         for request in kept {
             protocol::write(&mut server, &request)?;
         }

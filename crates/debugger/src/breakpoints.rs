@@ -8,13 +8,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use squall_bytecode::entities::FunctionId;
 use squall_bytecode::module::FunctionKind;
 use squall_events::Kind;
 use squall_runtime::model::function::Function;
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::Place;
 use squall_runtime::state::vm::Vm;
+
+use crate::places::{absolute, functions, key};
+use crate::points::{self, Point, Which};
 
 /// What the user asks for at a line, or at the beginning of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,24 +52,16 @@ pub struct Breakpoints {
     next: u64,
     /// Those of lines, by file.
     files: BTreeMap<PathBuf, Vec<Breakpoint>>,
-    /// Those of functions, with their names.
+    /// Those of functions, of points and of events, with their names.
     functions: Vec<(String, Breakpoint)>,
-    /// Those of events.
-    events: Vec<(Kind, Breakpoint)>,
     /// Which breakpoints stand at a place, by the address of its code word.
     places: HashMap<usize, (Place, Vec<u64>)>,
-}
-
-/// The kind of events that a name such as `promise:resolved` means.
-fn event_named(name: &str) -> Option<Kind> {
-    let (entity, event) = name.split_once(':')?;
-    let is_meant = |kind: &&Kind| kind.entity().name() == entity && kind.name() == event;
-    Kind::ALL.iter().find(is_meant).copied()
-}
-
-/// The key of a place.
-pub fn key(place: Place) -> usize {
-    std::ptr::from_ref(&place.0.code[place.1]).addr()
+    /// The places that may write what a data breakpoint is about, in the same way.
+    writers: HashMap<usize, Place>,
+    /// Which breakpoints stand where turns return from their bottom frame, in the same way.
+    ends: HashMap<usize, (Place, Vec<u64>)>,
+    /// Breakpoints for a step of a strand, which are gone once that strand has come to one of their places.
+    hidden: HashMap<u64, u64>,
 }
 
 /// The changes of code that a change of breakpoints needs.
@@ -103,50 +97,95 @@ impl Breakpoints {
     ) -> (Vec<Breakpoint>, Changes) {
         let old: Vec<u64> = self.functions.iter().map(|(_, old)| old.id).collect();
         self.functions.clear();
-        self.events.clear();
         for (name, request) in requests {
             let mut breakpoint = self.make(request);
-            match event_named(&name) {
-                Some(kind) => {
-                    breakpoint.line = Some(0);
-                    self.events.push((kind, breakpoint));
-                }
-                None => self.functions.push((name, breakpoint)),
+            if points::named(&name).is_some() || points::event_named(&name).is_some() {
+                breakpoint.line = Some(0);
             }
+            self.functions.push((name, breakpoint));
         }
         let changes = self.place_again(vm, &old);
-        let of_functions = self.functions.iter().map(|(_, breakpoint)| breakpoint);
-        let of_events = self.events.iter().map(|(_, breakpoint)| breakpoint);
-        let mut all: Vec<Breakpoint> = of_functions.chain(of_events).cloned().collect();
-        all.sort_by_key(|breakpoint| breakpoint.id);
-        (all, changes)
+        (self.functions.iter().map(|(_, breakpoint)| breakpoint.clone()).collect(), changes)
     }
 
     /// The kinds of events with a breakpoint.
     pub fn events(&self) -> impl Iterator<Item = Kind> {
-        self.events.iter().map(|(kind, _)| *kind)
+        self.functions.iter().filter_map(|(name, _)| event_of(name)).map(|(kind, _)| kind)
     }
 
-    /// The breakpoint of a kind of events.
-    pub fn of_event(&self, kind: Kind) -> Option<u64> {
-        self.events.iter().find(|(other, _)| *other == kind).map(|(_, breakpoint)| breakpoint.id)
+    /// The breakpoints of a kind of events, with their names and with what counts.
+    pub fn of_event(&self, kind: Kind) -> Vec<(u64, String, Which)> {
+        let wanted = self.functions.iter().filter_map(|(name, breakpoint)| {
+            let (other, which) = event_of(name)?;
+            (other == kind).then(|| (breakpoint.id, name.clone(), which))
+        });
+        wanted.collect()
     }
 
-    fn make(&mut self, request: Request) -> Breakpoint {
+    /// The name of a breakpoint that is a point.
+    pub fn point_name(&self, id: u64) -> Option<String> {
+        let (name, _) = self.functions.iter().find(|(_, breakpoint)| breakpoint.id == id)?;
+        points::named(name).is_some().then(|| name.clone())
+    }
+
+    /// A breakpoint for a step of a strand.
+    pub fn hide(&mut self, strand: u64) -> u64 {
+        let id = self.make(Request::default()).id;
+        self.hidden.insert(id, strand);
+        id
+    }
+
+    /// The places of a point get a hidden breakpoint.
+    pub fn hide_at_point(&mut self, vm: &'static Vm, id: u64, point: &Point) -> Changes {
+        let modules = (0..).map_while(|number| vm.modules.at(number));
+        let all = modules.flat_map(|module| points::places(module, point.code));
+        let places: Vec<Place> = all.map(|(place, _)| place).collect();
+        stand(&mut self.places, id, &places);
+        Changes { set: places, removed: Vec::new() }
+    }
+
+    /// A breakpoint stands where turns return.
+    pub fn stand_at_ends(&mut self, id: u64, places: Vec<Place>) -> Changes {
+        stand(&mut self.ends, id, &places);
+        Changes { set: places, removed: Vec::new() }
+    }
+
+    /// If a strand has come to a hidden breakpoint of its own: forgets it.
+    pub fn take_hidden(&mut self, place: Place, strand: u64, is_end: bool) -> Option<Changes> {
+        let mut ids = self.places.get(&key(place)).map(|(_, ids)| ids.clone()).unwrap_or_default();
+        if is_end && let Some((_, ends)) = self.ends.get(&key(place)) {
+            ids.extend(ends);
+        }
+        let id = ids.into_iter().find(|id| self.hidden.get(id) == Some(&strand))?;
+        self.hidden.remove(&id);
+        Some(self.take_away(&[id]))
+    }
+
+    /// Takes breakpoints away from all places.
+    fn take_away(&mut self, gone: &[u64]) -> Changes {
+        let mut left = Vec::new();
+        for table in [&mut self.places, &mut self.ends] {
+            table.retain(|_, (place, ids)| {
+                ids.retain(|id| !gone.contains(id));
+                if ids.is_empty() {
+                    left.push(*place);
+                }
+                !ids.is_empty()
+            });
+        }
+        left.retain(|place| !self.has(*place));
+        Changes { set: Vec::new(), removed: left }
+    }
+
+    /// A breakpoint with a new number.
+    pub(crate) fn make(&mut self, request: Request) -> Breakpoint {
         self.next += 1;
         Breakpoint { id: self.next, request, line: None, reached: 0 }
     }
 
     /// Finds the places of all breakpoints that have none, without those that are gone.
     fn place_again(&mut self, vm: &'static Vm, gone: &[u64]) -> Changes {
-        let mut changes = Changes::default();
-        self.places.retain(|_, (place, ids)| {
-            ids.retain(|id| !gone.contains(id));
-            if ids.is_empty() {
-                changes.removed.push(*place);
-            }
-            !ids.is_empty()
-        });
+        let mut changes = self.take_away(gone);
         for module in (0..).map_while(|number| vm.modules.at(number)) {
             changes.set.extend(self.search(module).0);
         }
@@ -181,15 +220,25 @@ impl Breakpoints {
             }
         }
         for (name, breakpoint) in &mut self.functions {
-            let all = places_of_function(module, name);
+            let point = points::named(name);
+            let all = match point {
+                Some(point) => points::places(module, point.code),
+                None => places_of_function(module, name),
+            };
             stand(&mut self.places, breakpoint, all);
+            if point.is_some() {
+                breakpoint.line = Some(0);
+            }
         }
         (new, found)
     }
 
-    /// The breakpoints at a place. Each counts as reached.
-    pub fn reach(&mut self, place: Place) -> Vec<Breakpoint> {
-        let Some((_, ids)) = self.places.get(&key(place)) else { return Vec::new() };
+    /// The breakpoints at a place, where a turn returns from its bottom frame or not. Each counts as reached.
+    pub fn reach(&mut self, place: Place, is_end: bool) -> Vec<Breakpoint> {
+        let here = self.places.get(&key(place));
+        let ends = self.ends.get(&key(place)).filter(|_| is_end);
+        let ids: Vec<u64> =
+            here.into_iter().chain(ends).flat_map(|(_, ids)| ids).copied().collect();
         let of_files = self.files.values_mut().flatten();
         let of_functions = self.functions.iter_mut().map(|(_, breakpoint)| breakpoint);
         let mut reached = Vec::new();
@@ -200,30 +249,76 @@ impl Breakpoints {
         reached
     }
 
-    /// Whether a breakpoint of the user stands there.
+    /// The breakpoint of an event that has happened, which counts as reached.
+    pub fn reach_event(&mut self, id: u64) -> Option<Breakpoint> {
+        let all = &mut self.functions;
+        let (_, breakpoint) = all.iter_mut().find(|(_, breakpoint)| breakpoint.id == id)?;
+        breakpoint.reached += 1;
+        Some(breakpoint.clone())
+    }
+
+    /// Whether a breakpoint exists.
+    pub fn knows(&self, id: u64) -> bool {
+        let of_functions = self.functions.iter().map(|(_, breakpoint)| breakpoint);
+        self.files.values().flatten().chain(of_functions).any(|breakpoint| breakpoint.id == id)
+    }
+
+    /// Whether a breakpoint of the user stands there, or one for data breakpoints.
     pub fn has(&self, place: Place) -> bool {
-        self.places.contains_key(&key(place))
+        let key = key(place);
+        self.places.contains_key(&key)
+            || self.ends.contains_key(&key)
+            || self.writers.contains_key(&key)
+    }
+
+    /// Whether the place may write what a data breakpoint is about.
+    pub fn has_writer(&self, place: Place) -> bool {
+        self.writers.contains_key(&key(place))
+    }
+
+    /// Replaces the places for data breakpoints.
+    pub fn set_writers(&mut self, places: Vec<Place>) -> Changes {
+        let old = std::mem::take(&mut self.writers);
+        let set = self.add_writers(places);
+        let gone = old.into_values().filter(|place| !self.has(*place)).collect();
+        Changes { set, removed: gone }
+    }
+
+    /// Adds places for data breakpoints; answers those that have no breakpoint so far.
+    pub fn add_writers(&mut self, places: Vec<Place>) -> Vec<Place> {
+        self.writers.extend(places.iter().map(|&place| (key(place), place)));
+        places
     }
 
     /// Forgets all breakpoints; answers their places.
     pub fn clear(&mut self) -> Changes {
         self.files.clear();
         self.functions.clear();
-        self.events.clear();
-        let removed = self.places.drain().map(|(_, (place, _))| place).collect();
+        self.hidden.clear();
+        let places = self.places.drain().map(|(_, (place, _))| place);
+        let ends = self.ends.drain().map(|(_, (place, _))| place);
+        let writers = self.writers.drain().map(|(_, place)| place);
+        let removed = places.chain(ends).chain(writers).collect();
         Changes { set: Vec::new(), removed }
     }
 }
 
-/// A path as breakpoints are compared by.
-pub fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+/// The events that a breakpoint with this name is about, and which of them count.
+fn event_of(name: &str) -> Option<(Kind, Which)> {
+    match points::named(name) {
+        Some(point) => point.event,
+        None => points::event_named(name).map(|kind| (kind, Which::All)),
+    }
 }
 
-fn functions(module: &'static LoadedModule) -> impl Iterator<Item = &'static Function> {
-    let numbers = 0..module.bytecode.function_count();
-    let all = numbers.map(|number| module.function(FunctionId(number as u32)));
-    all.filter(|function| !function.bytecode().is_imported())
+/// A breakpoint stands at places.
+fn stand(table: &mut HashMap<usize, (Place, Vec<u64>)>, id: u64, places: &[Place]) {
+    for &place in places {
+        let (_, ids) = table.entry(key(place)).or_insert_with(|| (place, Vec::new()));
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
 }
 
 /// The places of a line, or of the next one that has code, with the line.

@@ -1,39 +1,39 @@
 //! Control: the machine asks here at breakpoints, steps, polls and signals, and this decides whether the strand stops. The
 //! server sets breakpoints here, and sends what the stopped thread is to do.
 //!
-//! # The pause
-//!
-//! ```text
-//! running ──a strand stops──▶ paused ──the user resumes──▶ running
-//! ```
-//!
-//! While the world is *paused*, the thread whose strand has stopped serves commands, and each other thread waits at its next
-//! poll. If two strands come to breakpoints at once, the second stops when the first goes on. A pause that the user asks
-//! for stops the first strand that polls; if none runs, the world is paused without one.
-//!
-//! # Steps
-//!
-//! The strand that steps executes single instructions until its line changes. Where it calls a function that the step is to
-//! go over, a breakpoint of the debugger's own waits at the return, and the strand runs at full speed until then.
+//! `pauses` has what happens while a strand is stopped, `steps` how it goes on by a step, and `after` how it stops after an event.
+
+mod after;
+pub mod pauses;
+mod steps;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use parking_lot::{Condvar, Mutex};
-use squall_events::Kind;
+use parking_lot::Mutex;
+use squall_events::{Kind, record};
 use squall_heap::Word;
 use squall_runtime::execution::stack_traces;
 use squall_runtime::library::inspection;
+use squall_runtime::model::function::Site;
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::{self, Debugger, Place};
 use squall_runtime::state::recording;
-use squall_runtime::state::thread::Thread;
+use squall_runtime::state::thread::{Stop, Thread, Window};
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::{Breakpoint, Breakpoints, key};
+use after::{After, Happened};
+use pauses::Pauses;
+use steps::{Stepping, is_of_library, number, place_of, set_steps};
+
+use crate::breakpoints::{Breakpoint, Breakpoints, Request};
 use crate::evaluation;
+use crate::goals::{Goals, Seen};
+use crate::origins::Origins;
+use crate::places::key;
 use crate::stopped::{Names, Stopped};
+use crate::watches::{self, Watch, Watches, Write};
 
 /// Why the world is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,16 +44,33 @@ pub enum Reason {
     Step,
     /// The user has asked for it.
     Pause,
+    /// A frame was restarted.
+    Restart,
+    /// The strand was sent to another line.
+    Goto,
     /// An exception was signalled: its class, and its text.
     Exception(String, String),
-    /// An event has happened, for which the user has set this breakpoint.
-    Event(u64, Kind),
+    /// Events have happened for which the user has set these breakpoints, or the strand has come to points; their names.
+    Event(Vec<u64>, Vec<String>),
+    /// The data breakpoint with this number is about to see this write, in words.
+    Write(u64, String),
+}
+
+impl Reason {
+    /// This reason, and another one at the same time. Of different kinds, the first one is told.
+    fn with(mut self, other: Reason) -> Reason {
+        if let (Reason::Event(ids, names), Reason::Event(more, others)) = (&mut self, other) {
+            ids.extend(more);
+            names.extend(others);
+        }
+        self
+    }
 }
 
 /// What the user hears of.
 #[derive(Debug)]
 pub enum Event {
-    /// The world is paused, by the strand with this number if there is one.
+    /// Strands are paused, by the strand with this number if there is one.
     Stopped(Option<u64>, Reason),
     /// A text of a breakpoint that logs.
     Log(String),
@@ -72,6 +89,10 @@ pub enum Step {
     Over,
     /// When the function returns.
     Out,
+    /// After an instruction, and not in functions that are called there.
+    Instruction,
+    /// At the first line of the program, wherever that is called.
+    Enter,
 }
 
 /// What a stopped thread does next.
@@ -83,7 +104,7 @@ pub enum Flow {
 }
 
 /// Work for the stopped thread.
-pub struct Command(Box<dyn FnOnce(&mut Stopped) -> Flow + Send>);
+pub struct Command(pub(crate) Box<dyn FnOnce(&mut Stopped) -> Flow + Send>);
 
 impl Command {
     /// This work.
@@ -111,46 +132,26 @@ impl Exceptions {
     }
 }
 
-/// A step in progress.
-struct Stepping {
-    /// The strand that steps.
-    strand: u64,
-    kind: Step,
-    /// The address of the frame in which the step was last.
-    frame: usize,
-    /// The line where it began; 0 if it is to end as soon as it can.
-    line: u32,
-    /// Where the strand waits for the return to that frame, at full speed.
-    awaits: Option<Place>,
-    /// What the user is told at its end.
-    reason: Reason,
-}
-
-/// An event with a breakpoint, after which a strand is to stop.
-struct Happened {
-    kind: Kind,
-    /// The strand; if none ran, the next one of the worker.
-    strand: Option<u64>,
-    worker: u32,
-}
-
 /// The debugger of a machine.
 pub struct Control {
-    breakpoints: Mutex<Breakpoints>,
+    pub(crate) breakpoints: Mutex<Breakpoints>,
     exceptions: Mutex<Exceptions>,
-    step: Mutex<Option<Stepping>>,
-    /// Held by the thread whose strand has stopped.
-    turn: Mutex<()>,
-    is_paused: Mutex<bool>,
-    resumed: Condvar,
-    wants_pause: AtomicBool,
+    /// The data breakpoints.
+    pub watches: Mutex<Watches>,
+    /// Where messages and strands come from.
+    pub origins: Origins,
+    pub(crate) goals: Mutex<Goals>,
+    has_goals: AtomicBool,
+    pub(crate) steps: Mutex<Vec<Stepping>>,
+    pub(crate) pauses: Pauses,
     /// A bit for each kind of event for which there is a breakpoint.
     wanted_events: AtomicU64,
-    /// The events after which strands are to stop, as soon as they are in code of the program.
+    /// What strands are to stop after, as soon as they are in code of the program.
     happened: Mutex<Vec<Happened>>,
-    is_detached: AtomicBool,
+    /// Whether that list has something.
+    has_happened: AtomicBool,
+    pub(crate) is_detached: AtomicBool,
     events: Sender<Event>,
-    commands: Mutex<Receiver<Command>>,
     /// The names of variables, and texts.
     pub names: Names,
 }
@@ -161,36 +162,36 @@ pub struct Ends {
     pub control: Arc<Control>,
     /// What the user is told.
     pub events: Receiver<Event>,
-    /// The way to the stopped thread.
-    pub commands: Sender<Command>,
 }
 
 impl Control {
     /// The control of a machine that has not run yet.
     pub fn with_names(names: Names) -> Ends {
         let (events, received) = channel();
-        let (commands, receiver) = channel();
         let control = Arc::new(Control {
             breakpoints: Mutex::default(),
             exceptions: Mutex::default(),
-            step: Mutex::default(),
-            turn: Mutex::default(),
-            is_paused: Mutex::default(),
-            resumed: Condvar::new(),
-            wants_pause: AtomicBool::new(false),
+            watches: Mutex::default(),
+            origins: Origins::default(),
+            goals: Mutex::default(),
+            has_goals: AtomicBool::new(false),
+            steps: Mutex::default(),
+            pauses: Pauses::default(),
             wanted_events: AtomicU64::new(0),
             happened: Mutex::default(),
+            has_happened: AtomicBool::new(false),
             is_detached: AtomicBool::new(false),
             events,
-            commands: Mutex::new(receiver),
             names,
         });
-        Ends { control, events: received, commands }
+        Ends { control, events: received }
     }
 
     /// A module was loaded: none of its code has run.
     pub fn loaded(&self, module: &'static LoadedModule) {
-        let (new, found) = self.breakpoints.lock().search(module);
+        let (mut new, found) = self.breakpoints.lock().search(module);
+        let writers = watches::writers(module, &self.watches.lock());
+        new.extend(self.breakpoints.lock().add_writers(writers));
         debugging::set_unreached(Vm::of_process(), &new);
         for breakpoint in found {
             self.tell(Event::Found(breakpoint));
@@ -219,34 +220,39 @@ impl Control {
         *self.exceptions.lock() = exceptions;
     }
 
-    /// Pauses the world soon; `Event::Stopped` says when.
-    pub fn pause(&self) {
-        self.wants_pause.store(true, Ordering::SeqCst);
-        Vm::of_process().ask_all_to_look();
-    }
-
-    /// Pauses the world if it was asked for and no strand has polled since.
-    pub fn pause_idle(&self) {
-        if self.wants_pause.swap(false, Ordering::SeqCst) {
-            *self.is_paused.lock() = true;
-            self.tell(Event::Stopped(None, Reason::Pause));
-        }
-    }
-
-    /// Ends a pause that has no stopped strand.
-    pub fn resume_idle(&self) {
-        *self.is_paused.lock() = false;
-        self.resumed.notify_all();
+    /// Replaces the data breakpoints by those with these targets and requests. Answers them; the error says which identifier
+    /// is not known.
+    pub fn set_watches(&self, requests: Vec<(String, Request)>) -> Vec<Result<Breakpoint, String>> {
+        self.change(|breakpoints, vm| {
+            let mut watches = self.watches.lock();
+            watches.set.clear();
+            let mut set = Vec::new();
+            for (id, request) in requests {
+                let Some(target) = watches.target(&id) else {
+                    set.push(Err(format!("{id} is not known any more")));
+                    continue;
+                };
+                let breakpoint = Breakpoint { line: Some(0), ..breakpoints.make(request) };
+                set.push(Ok(breakpoint.clone()));
+                watches.set.push(Watch { breakpoint, target });
+            }
+            let modules = (0..).map_while(|number| vm.modules.at(number));
+            let writers = modules.flat_map(|module| watches::writers(module, &watches)).collect();
+            (set, breakpoints.set_writers(writers))
+        })
     }
 
     /// The user has left: nothing stops any more.
     pub fn detach(&self) {
         self.is_detached.store(true, Ordering::SeqCst);
-        self.wants_pause.store(false, Ordering::SeqCst);
         self.set_exceptions(Exceptions::default());
         self.set_events(std::iter::empty());
+        self.watches.lock().set.clear();
         self.change(|breakpoints, _| ((), breakpoints.clear()));
-        self.resume_idle();
+        self.origins.clear();
+        self.goals.lock().clear();
+        self.has_goals.store(false, Ordering::SeqCst);
+        self.release_all();
     }
 
     /// The program has ended. Returns when the user knows all that has happened.
@@ -257,140 +263,35 @@ impl Control {
         _ = is_known.recv();
     }
 
-    fn tell(&self, event: Event) {
+    /// Whether one of the breakpoints that are the reason of a stop still exists.
+    pub(crate) fn is_wanted(&self, reason: &Reason) -> bool {
+        match reason {
+            Reason::Breakpoint(ids) | Reason::Event(ids, _) => {
+                let breakpoints = self.breakpoints.lock();
+                ids.iter().any(|id| breakpoints.knows(*id))
+            }
+            Reason::Write(id, _) => {
+                self.watches.lock().set.iter().any(|watch| watch.breakpoint.id == *id)
+            }
+            _ => true,
+        }
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
         // The user may have left.
         _ = self.events.send(event);
     }
 
-    /// Stops the strand of the thread until the user lets it go on. *GC point.*
-    fn stop(&self, thread: &mut Thread, reason: Reason) {
-        if self.is_detached.load(Ordering::SeqCst) {
-            return;
-        }
-        let _turn = thread.mutator.native(|| self.turn.lock());
-        self.forget_step(thread);
-        *self.is_paused.lock() = true;
-        thread.vm.ask_all_to_look();
-        // What the program has written is seen before it stops.
-        thread.vm.host().flush();
-        self.tell(Event::Stopped(Some(number(thread)), reason));
-        let depth = thread.mutator.root_depth();
-        let step = self.serve(thread);
-        thread.mutator.truncate_roots(depth);
-        if let Some(step) = step {
-            self.begin_step(thread, step);
-        }
-        self.resume_idle();
-    }
-
-    /// Does what the user asks, until the strand is to go on.
-    fn serve(&self, thread: &mut Thread) -> Option<Step> {
-        let mut stopped = Stopped::new(thread, &self.names);
-        loop {
-            let command = stopped.thread.mutator.native(|| self.commands.lock().recv());
-            // Without a sender, the user has left.
-            let Ok(command) = command else { return None };
-            if let Flow::Resume(step) = (command.0)(&mut stopped) {
-                return step;
-            }
-        }
-    }
-
-    /// Begins a step of the strand that has stopped on this thread.
-    fn begin_step(&self, thread: &mut Thread, kind: Step) {
-        let mut frames = inspection::frames(thread);
-        let Some(frame) = frames.next() else { return };
-        let line = frame.place().position().1;
-        let strand = number(thread);
-        let (frame, reason) = (frame.address(), Reason::Step);
-        let mut step = Stepping { strand, kind, frame, line, awaits: None, reason };
-        if kind == Step::Out {
-            // Without a caller the strand ends, and nothing stops it.
-            let Some(caller) = frames.next() else { return };
-            drop(frames);
-            step.frame = caller.address();
-            self.await_return(thread, &mut step, (caller.place().function, caller.next_pc()));
-        } else {
-            drop(frames);
-            set_steps(thread, true);
-        }
-        *self.step.lock() = Some(step);
-    }
-
-    /// Lets the strand run until it returns to a place in the step's frame.
-    fn await_return(&self, thread: &mut Thread, step: &mut Stepping, place: Place) {
-        step.awaits = Some(place);
-        set_steps(thread, false);
-        let vm = thread.vm;
-        thread.mutator.native(|| debugging::change(vm, &[place], &[]));
-    }
-
-    /// Removes what a step has left.
-    fn forget_step(&self, thread: &mut Thread) {
-        let step = self.step.lock().take();
-        if let Some(mut step) = step {
-            if step.strand == number(thread) {
-                set_steps(thread, false);
-            } else {
-                thread.vm.debugging.set_stepping(None);
-            }
-            self.remove_awaited(thread, &mut step);
-        }
-    }
-
-    /// The strand goes on with this step by single instructions.
-    fn step_on(&self, thread: &mut Thread, step: Stepping) {
-        *self.step.lock() = Some(step);
-        set_steps(thread, true);
-    }
-
-    fn remove_awaited(&self, thread: &mut Thread, step: &mut Stepping) {
-        if let Some(place) = step.awaits.take()
-            && !self.breakpoints.lock().has(place)
-        {
-            let vm = thread.vm;
-            thread.mutator.native(|| debugging::change(vm, &[], &[place]));
-        }
-    }
-
-    /// Takes the step of the strand that runs on this thread, if it has one and it is so.
-    fn take_step(
-        &self,
-        thread: &Thread,
-        is_so: impl FnOnce(&Stepping) -> bool,
-    ) -> Option<Stepping> {
-        let strand = number(thread);
-        self.step.lock().take_if(|step| step.strand == strand && is_so(step))
-    }
-
-    /// Stops if an event with a breakpoint has happened since the last poll: here, or where the library returns to the
-    /// program.
-    fn stop_after_event(&self, thread: &mut Thread) {
-        let (strand, worker) = (number(thread), thread.worker_index());
-        let is_here = |happened: &Happened| match happened.strand {
-            Some(other) => other == strand,
-            None => happened.worker == worker,
-        };
-        let mut happened = self.happened.lock();
-        let first = happened.iter().find(|happened| is_here(happened)).map(|first| first.kind);
-        happened.retain(|happened| !is_here(happened));
-        drop(happened);
-        let Some(kind) = first else { return };
-        let Some(id) = self.breakpoints.lock().of_event(kind) else { return };
-        let (reason, Some((frame, place))) = (Reason::Event(id, kind), place_of(thread)) else {
-            return;
-        };
-        if !is_of_library(place) {
-            return self.stop(thread, reason);
-        }
-        self.forget_step(thread);
-        let step = Stepping { strand, kind: Step::Over, frame, line: 0, awaits: None, reason };
-        self.step_on(thread, step);
-    }
-
     /// Handles the breakpoints of the user at the place where the strand stands.
-    fn stop_at(&self, thread: &mut Thread, place: Place) {
-        let reached = self.breakpoints.lock().reach(place);
+    pub(crate) fn stop_at(&self, thread: &mut Thread, place: Place) {
+        let is_end = inspection::frames(thread).nth(1).is_none();
+        let hidden = self.breakpoints.lock().take_hidden(place, number(thread), is_end);
+        if let Some(changes) = hidden {
+            let vm = thread.vm;
+            thread.mutator.native(|| debugging::change(vm, &changes.set, &changes.removed));
+            return self.stop(thread, Reason::Step);
+        }
+        let reached = self.breakpoints.lock().reach(place, is_end);
         let mut ids = Vec::new();
         for breakpoint in reached {
             if self.counts(thread, &breakpoint) {
@@ -403,22 +304,77 @@ impl Control {
                 }
             }
         }
-        if !ids.is_empty() {
-            self.stop(thread, Reason::Breakpoint(ids));
+        if ids.is_empty() {
+            return;
+        }
+        let names: Vec<String> = {
+            let breakpoints = self.breakpoints.lock();
+            ids.iter().filter_map(|id| breakpoints.point_name(*id)).collect()
+        };
+        self.stop(
+            thread,
+            match names.is_empty() {
+                true => Reason::Breakpoint(ids),
+                false => Reason::Event(ids, names),
+            },
+        );
+    }
+
+    /// Whether the breakpoint of an event, which has happened, is to stop the strand. If it logs, it does that.
+    fn counts_event(&self, thread: &mut Thread, id: u64) -> bool {
+        let Some(breakpoint) = self.breakpoints.lock().reach_event(id) else { return false };
+        if !self.counts(thread, &breakpoint) {
+            return false;
+        }
+        let Some(log) = &breakpoint.request.log else { return true };
+        let text = self.log_text(thread, log);
+        self.tell(Event::Log(text));
+        false
+    }
+
+    /// Handles the data breakpoints whose targets are about to be written. *GC point.*
+    fn stop_at_writes(&self, thread: &mut Thread, writes: Vec<(Watch, Write)>) {
+        // All words come before the first GC point.
+        let tell = |(watch, write): (Watch, Write)| {
+            let counts = self.counts_write(thread, &watch, &write);
+            let text = |word| inspection::text(thread.vm, word);
+            let name = &watch.target.name;
+            let change = format!("{name}: {} → {}", text(write.old), text(write.new));
+            counts.then_some(Reason::Write(watch.breakpoint.id, change))
+        };
+        let reasons: Vec<Reason> = writes.into_iter().filter_map(tell).collect();
+        for reason in reasons {
+            self.stop(thread, reason);
         }
     }
 
-    /// Whether a breakpoint's count and condition are met. A condition that cannot be computed counts as met, and is told.
+    /// Whether the count and the condition of a data breakpoint are met. *No GC point.*
+    fn counts_write(&self, thread: &mut Thread, watch: &Watch, write: &Write) -> bool {
+        if watch.breakpoint.request.hits.is_some_and(|hits| watch.breakpoint.reached < hits) {
+            return false;
+        }
+        let Some(condition) = &watch.breakpoint.request.condition else { return true };
+        let mut stopped = Stopped::new(thread, &self.names);
+        stopped.given = vec![("old", write.old), ("new", write.new)];
+        self.holds(&stopped, condition)
+    }
+
+    /// Whether a condition holds. One that cannot be computed counts as if it did, and is told.
+    fn holds(&self, stopped: &Stopped, condition: &str) -> bool {
+        evaluation::holds(stopped, 0, condition).unwrap_or_else(|problem| {
+            self.tell(Event::Log(format!("condition {condition}: {problem}")));
+            true
+        })
+    }
+
+    /// Whether a breakpoint's count and condition are met.
     fn counts(&self, thread: &mut Thread, breakpoint: &Breakpoint) -> bool {
         if breakpoint.request.hits.is_some_and(|hits| breakpoint.reached < hits) {
             return false;
         }
         let Some(condition) = &breakpoint.request.condition else { return true };
         let stopped = Stopped::new(thread, &self.names);
-        evaluation::holds(&stopped, 0, condition).unwrap_or_else(|problem| {
-            self.tell(Event::Log(format!("condition {condition}: {problem}")));
-            true
-        })
+        self.holds(&stopped, condition)
     }
 
     /// The text of a breakpoint that logs, with the values of the expressions in braces.
@@ -438,29 +394,6 @@ impl Control {
     }
 }
 
-fn number(thread: &Thread) -> u64 {
-    recording::number_of(thread.strand())
-}
-
-/// Makes the strand of the thread step, or go on without steps.
-fn set_steps(thread: &mut Thread, steps: bool) {
-    thread.watch.steps = steps;
-    let strand = thread.strand();
-    thread.vm.debugging.set_stepping(steps.then_some(strand));
-}
-
-/// The innermost place of the strand of the thread.
-fn place_of(thread: &Thread) -> Option<(usize, Place)> {
-    let frame = inspection::frames(thread).next()?;
-    let place = frame.place();
-    Some((frame.address(), (place.function, place.pc)))
-}
-
-/// Whether functions are the library's, which steps do not enter.
-fn is_of_library((function, _): Place) -> bool {
-    function.module.bytecode.is_image()
-}
-
 /// The debugger as the machine asks it.
 pub struct Asked(pub Arc<Control>);
 
@@ -468,6 +401,9 @@ impl Debugger for Asked {
     fn breakpoint_reached(&self, thread: &mut Thread) {
         let control = &self.0;
         let Some((frame, place)) = place_of(thread) else { return };
+        if control.pauses.passes(thread, place) {
+            return;
+        }
         let is_back = |step: &Stepping| {
             step.frame == frame && step.awaits.is_some_and(|awaited| key(awaited) == key(place))
         };
@@ -479,6 +415,12 @@ impl Debugger for Asked {
             control.step_on(thread, step);
         }
         control.stop_at(thread, place);
+        if thread.stop != Stop::Returned || control.watches.lock().set.is_empty() {
+            return;
+        }
+        let Some(frame) = inspection::frames(thread).next() else { return };
+        let writes = control.watches.lock().reach(thread.vm, frame, place);
+        control.stop_at_writes(thread, writes);
     }
 
     fn step_done(&self, thread: &mut Thread) {
@@ -491,12 +433,16 @@ impl Debugger for Asked {
             let caller = inspection::frames(thread).nth(1);
             let is_call = caller.is_some_and(|caller| caller.address() == step.frame);
             if let Some(caller) = caller.filter(|_| is_call) {
-                if step.kind == Step::In && !is_of_library(place) {
+                if matches!(step.kind, Step::In | Step::Enter) && !is_of_library(place) {
                     return control.stop(thread, step.reason);
+                }
+                if step.kind == Step::Enter {
+                    step.frame = frame;
+                    return control.keep_step(step);
                 }
                 let back = (caller.place().function, caller.next_pc());
                 control.await_return(thread, &mut step, back);
-                *control.step.lock() = Some(step);
+                control.keep_step(step);
                 // The call begins at a breakpoint, perhaps.
                 return;
             }
@@ -511,41 +457,84 @@ impl Debugger for Asked {
         if line != step.line && line != 0 && !is_of_library(place) {
             return control.stop(thread, step.reason);
         }
-        *control.step.lock() = Some(step);
+        control.keep_step(step);
     }
 
     fn poll_reached(&self, thread: &mut Thread) {
         let control = &self.0;
-        if control.wants_pause.load(Ordering::Relaxed)
-            && control.wants_pause.swap(false, Ordering::SeqCst)
-        {
+        if control.pauses.wants(number(thread)) {
             return control.stop(thread, Reason::Pause);
         }
-        if control.wanted_events.load(Ordering::Relaxed) != 0 {
+        if control.has_happened.load(Ordering::Relaxed) {
             control.stop_after_event(thread);
         }
-        thread.mutator.native(|| {
-            let mut is_paused = control.is_paused.lock();
-            while *is_paused {
-                control.resumed.wait(&mut is_paused);
-            }
-        });
+        control.wait_while_paused(thread);
     }
 
     fn call_ended(&self, thread: &mut Thread) {
         self.0.stop_after_event(thread);
     }
 
-    fn event_noted(&self, thread: &Thread, kind: Kind) {
+    fn event_noted(&self, thread: &Thread, kind: Kind, fields: &[u64]) {
         let control = &self.0;
-        if control.wanted_events.load(Ordering::Relaxed) & 1 << kind as u32 != 0 {
-            let strand = thread.running_strand().map(recording::number_of);
-            let worker = thread.worker_index();
-            control.happened.lock().push(Happened { kind, strand, worker });
-            if strand.is_some() {
-                thread.must_look.set(true);
+        if control.is_detached.load(Ordering::Relaxed) {
+            return;
+        }
+        match (kind, fields) {
+            (Kind::PromiseCreated, &[promise, ..]) => control.origins.promise_made(thread, promise),
+            (Kind::StrandCreated, &[strand, ..]) => control.origins.strand_made(thread, strand),
+            (Kind::StrandResumed, _) => {
+                control.origins.resumed(thread);
+                control.stop_resumed(thread);
             }
-            thread.look_soon();
+            (Kind::StrandStopped, &[strand]) => {
+                control.origins.stopped(thread, strand);
+                control.forget_happened(strand);
+            }
+            _ => {}
+        }
+        if control.wanted_events.load(Ordering::Relaxed) & 1 << kind as u32 != 0 {
+            let wanted = control.breakpoints.lock().of_event(kind);
+            for (id, name, which) in wanted {
+                control.stop_soon(thread, After::Event(id, name, which));
+            }
+        }
+        let strand = thread.running_strand().map(recording::number_of);
+        let seen = Seen { strand, worker: thread.worker_index(), kind, fields };
+        control.reach_goals(thread, |goals| goals.see(&seen));
+    }
+
+    fn message_noted(&self, thread: &Thread, has_begun: bool, message: u64, promise: u64) {
+        let control = &self.0;
+        if control.is_detached.load(Ordering::Relaxed) {
+            return;
+        }
+        match has_begun {
+            true => {
+                let vat = record::vat_of_message(message);
+                control.origins.turn_begins(vat, message, promise);
+            }
+            false => control.origins.message_sent(thread, message, promise),
+        }
+        let strand = thread.running_strand().map(recording::number_of);
+        let worker = thread.worker_index();
+        control.reach_goals(thread, |goals| {
+            goals.see_message(strand, worker, has_begun, message, promise)
+        });
+    }
+
+    fn slot_stored(&self, thread: &mut Thread, site: &'static Site, slot: usize, window: Window) {
+        let control = &self.0;
+        if control.watches.lock().set.is_empty() {
+            return;
+        }
+        // The machine's own sites have no function.
+        let is_named = !site.function.is_null()
+            && control.breakpoints.lock().has_writer((site.function(), site.pc as usize));
+        if !is_named {
+            let (object, new) = (window.get(0), window.get(1));
+            let writes = control.watches.lock().reach_slot(object, slot, new);
+            control.stop_at_writes(thread, writes);
         }
     }
 

@@ -9,9 +9,10 @@ use squall_newspeak::ast::{Ast, ExpressionKind, Literal, Receiver};
 use squall_newspeak::entities::{ExpressionId, MessageId};
 use squall_runtime::library::inspection;
 use squall_runtime::objects::number::Number;
-use squall_runtime::objects::string::Text;
+use squall_runtime::objects::string::{Text, make_string};
 
 use crate::stopped::{RECEIVER, Stopped};
+use crate::watches::Target;
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,76 @@ pub fn evaluate(stopped: &Stopped, frame: usize, text: &str) -> Result<Value, St
     let method = ast[ast.module].methods.first().copied().ok_or("this is no expression")?;
     let returned = ast[method].body.returned.as_ref().ok_or("this is no expression")?;
     Evaluation { stopped, frame, ast: &ast }.value(returned.value)
+}
+
+/// Assigns the variable or slot that an expression names; the error is for the user. *GC point.*
+pub fn assign(
+    stopped: &mut Stopped,
+    frame: usize,
+    text: &str,
+    value: &str,
+) -> Result<Value, String> {
+    let value = evaluate(stopped, frame, value)?;
+    let word = word_of(stopped, value)?;
+    let text = text.trim();
+    match object_and_slot(text) {
+        None => {
+            let is_variable = stopped.variable(frame, text).is_some();
+            match stopped.variable(frame, RECEIVER).filter(|_| !is_variable) {
+                Some(receiver) => stopped.assign_slot(receiver, text, word)?,
+                None => stopped.assign(frame, text, word)?,
+            }
+        }
+        Some((object, name)) => match evaluate(stopped, frame, object)? {
+            Value::Object(object) => stopped.assign_slot(object, name, word)?,
+            _ => return Err(format!("{object} has no slots")),
+        },
+    }
+    evaluate(stopped, frame, &text.replace('.', " "))
+}
+
+/// The object and the slot of a text such as `counter count` or `counter.count`.
+fn object_and_slot(text: &str) -> Option<(&str, &str)> {
+    text.rsplit_once(['.', ' ']).filter(|(_, name)| is_name(name))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|char| char.is_alphanumeric() || char == '_')
+}
+
+/// The names that can complete the last word of a text, and where that word begins, in bytes.
+pub fn completions(stopped: &Stopped, frame: usize, text: &str) -> (usize, Vec<String>) {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let start = text.trim_end_matches(is_part).len();
+    let (before, word) = (text[..start].trim_end_matches([' ', '.']), &text[start..]);
+    // Behind an object come its slots; behind an operator, a keyword or nothing, names.
+    let is_behind_object = before.ends_with(|char: char| is_part(char) || char == ')');
+    let object = match is_behind_object.then(|| evaluate(stopped, frame, before)) {
+        Some(Ok(Value::Object(word))) => Some(word),
+        Some(_) => return (start, Vec::new()),
+        None => None,
+    };
+    let mut names = stopped.names(frame, object);
+    names.retain(|name| name.starts_with(word));
+    names.sort_unstable();
+    names.dedup();
+    (start, names)
+}
+
+/// The variable or slot that an expression names, for a data breakpoint: `sum`, `counter count`, or `counter.count`; the error
+/// is for the user.
+pub fn target(stopped: &Stopped, frame: usize, text: &str) -> Result<Target, String> {
+    let text = text.trim();
+    if is_name(text) {
+        return stopped.variable_target(frame, text);
+    }
+    let parts = object_and_slot(text);
+    let (object, name) =
+        parts.ok_or("a data breakpoint is for a variable, or for a slot: EXPRESSION SLOT")?;
+    match evaluate(stopped, frame, object)? {
+        Value::Object(word) => stopped.slot_of(word, name),
+        _ => Err(format!("{object} has no slots")),
+    }
 }
 
 /// Whether a condition holds; the error is for the user.
@@ -127,6 +198,9 @@ impl Evaluation<'_> {
     }
 
     fn named(&self, name: &str) -> Result<Value, String> {
+        if let Some((_, word)) = self.stopped.given.iter().find(|(given, _)| *given == name) {
+            return Ok(Value::Object(*word));
+        }
         if let Some(word) = self.stopped.variable(self.frame, name) {
             return Ok(Value::Object(word));
         }
@@ -262,4 +336,21 @@ fn of_doubles(left: f64, selector: &str, right: f64) -> Result<Value, String> {
         ">=" => Value::Boolean(left >= right),
         _ => return Err(unknown(selector)),
     })
+}
+
+/// A value as an object of the program. *GC point.*
+pub fn word_of(stopped: &mut Stopped, value: Value) -> Result<Word, String> {
+    match value {
+        Value::Object(word) => Ok(word),
+        Value::Boolean(holds) => Ok(Word::from_bool(holds)),
+        Value::Integer(value) => {
+            squall_runtime::objects::number::make_integer(stopped.thread, value)
+                .map_err(|_| "there is no memory for it".into())
+        }
+        Value::Double(value) => squall_runtime::objects::number::make_double(stopped.thread, value)
+            .map_err(|_| "there is no memory for it".into()),
+        Value::Text(text) => {
+            make_string(stopped.thread, &text).map_err(|_| "there is no memory for it".into())
+        }
+    }
 }

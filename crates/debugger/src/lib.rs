@@ -4,10 +4,16 @@
 //! | module | what it is about |
 //! |---|---|
 //! | [`breakpoints`] | what the user has set, and the places in code that it means |
-//! | [`control`] | the machine asks here whether to stop; the world's pause, steps |
+//! | [`control`] | the machine asks here whether to stop |
+//! | [`control::pauses`], `control/steps.rs` | a strand that has stopped, and how it goes on |
+//! | [`places`] | functions and files |
+//! | [`origins`] | the stacks that have sent messages and started strands |
+//! | [`watches`] | data breakpoints |
+//! | [`points`], [`goals`] | breakpoints and steps that are about concurrency |
+//! | [`listing`] | bytecode as text |
 //! | [`stopped`] | what a stopped strand shows: frames, variables, objects |
 //! | [`evaluation`] | expressions of the user |
-//! | [`server`] | the Debug Adapter Protocol, for one client |
+//! | [`server`], `server/looks.rs`, [`forms`] | the Debug Adapter Protocol, for one client: requests, those about strands, messages |
 //! | [`adapter`] | `squall debug`: starts a program with its server, and stands between that and the client |
 //! | [`client`] | a client of the same, for the terminal |
 //! | [`protocol`] | messages on a stream |
@@ -16,7 +22,8 @@
 //!
 //! The thread whose strand stops asks here ([`control::Control`]) and does not come back until the user lets it go on. It
 //! waits in native state, so collections go on, and does itself what the user asks about its strand: so no other thread
-//! ever touches a strand that is not its own. Meanwhile all other threads of the machine wait at their polls.
+//! ever touches a strand that is not its own. Meanwhile all other threads of the machine wait at their polls, or go on if the user
+//! wants so.
 //!
 //! Invariant: words that are kept beyond one request are roots of the stopped thread.
 #![forbid(unsafe_code)]
@@ -26,6 +33,13 @@ pub mod breakpoints;
 pub mod client;
 pub mod control;
 pub mod evaluation;
+pub mod forms;
+pub mod goals;
+pub mod listing;
+pub mod origins;
+pub mod places;
+pub mod points;
 pub mod protocol;
 pub mod server;
 pub mod stopped;
+pub mod watches;

@@ -4,10 +4,11 @@
 //! Requests are served one after the other. What needs the stopped strand is sent to its thread ([`Control`]); strands that
 //! do not run are looked at from here, while the machine stands for a moment.
 //!
-//! Numbers for the client: a thread is a strand, by its number. A frame of the stopped strand is its index plus 1. A
-//! reference to variables is the same for a frame's, and `OBJECTS` more than that of an object for its parts.
+//! `looks` has the requests about stopped strands, and `forms` the messages' forms.
 
-use std::collections::HashMap;
+mod looks;
+
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,21 +17,23 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
-use squall_heap::Word;
-use squall_runtime::library::inspection::{self, Place};
-use squall_runtime::objects::string::make_string;
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::{Breakpoint, Request};
-use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Reason, Step};
-use crate::evaluation::{self, Value};
-use crate::protocol;
-use crate::stopped::{Shown, Stopped};
+use crate::breakpoints::Request;
+use looks::Numbers;
 
-/// What is added to the reference of an object.
-const OBJECTS: usize = 1 << 30;
-/// The number of the first frame of a strand that is not the stopped one.
-const OTHER_FRAMES: usize = 1 << 20;
+use crate::control::pauses::Scope;
+use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Reason, Step};
+use crate::forms::{
+    TERMINATED, capabilities, loaded_sources, of_breakpoint, of_stop, points, request_of, steps,
+    text, threads,
+};
+use crate::goals::{self, Aim, Means, StepRow};
+use crate::protocol;
+use crate::stopped::Stopped;
+
+/// The request for a step by its name.
+const STEP: &str = "squall/step";
 /// How long a pause waits for a strand that polls.
 const PAUSE_WAIT: Duration = Duration::from_millis(300);
 
@@ -48,25 +51,33 @@ impl Output {
     }
 }
 
-/// The strand that has stopped, as the client knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Pause {
-    /// The program runs.
-    None,
+/// What is stopped, as the client knows.
+#[derive(Default)]
+struct Pause {
     /// All strands wait, and none has stopped.
-    Idle,
-    /// This strand has stopped, and why.
-    Strand(u64, Reason),
+    is_idle: bool,
+    /// The strands that have stopped, and why.
+    strands: BTreeMap<u64, Reason>,
+    /// The one that has stopped last.
+    last: u64,
+}
+
+impl Pause {
+    /// The strand that a request means: the named one, or else the last one.
+    fn strand(&self, named: Option<u64>) -> Option<u64> {
+        let named = named.filter(|strand| self.strands.contains_key(strand));
+        named.or_else(|| self.strands.contains_key(&self.last).then_some(self.last))
+    }
 }
 
 /// A server with its client.
 pub struct Server {
-    control: Arc<Control>,
-    commands: Sender<Command>,
+    pub(crate) control: Arc<Control>,
     output: Mutex<Output>,
     pause: Mutex<Pause>,
+    numbers: Mutex<Numbers>,
     /// Texts that are no files, by the numbers that the client has for them.
-    texts: Mutex<Vec<String>>,
+    pub(crate) texts: Mutex<Vec<String>>,
     /// Told when the client is ready for the program to run.
     ready: Mutex<Option<Sender<()>>>,
     hang_up: Box<dyn Fn() + Send + Sync>,
@@ -80,13 +91,13 @@ pub fn start(
     output: Box<dyn Write + Send>,
     hang_up: Box<dyn Fn() + Send + Sync>,
 ) -> (Arc<Server>, Receiver<()>) {
-    let Ends { control, events, commands } = ends;
+    let Ends { control, events } = ends;
     let (ready, is_ready) = channel();
     let server = Arc::new(Server {
         control,
-        commands,
         output: Mutex::new(Output { stream: output, sequence: 0 }),
-        pause: Mutex::new(Pause::None),
+        pause: Mutex::default(),
+        numbers: Mutex::default(),
         texts: Mutex::default(),
         ready: Mutex::new(Some(ready)),
         hang_up,
@@ -105,7 +116,7 @@ pub fn start(
     (server, is_ready)
 }
 
-type Answer = Result<Json, String>;
+pub(crate) type Answer = Result<Json, String>;
 
 impl Server {
     fn send(&self, message: Json) {
@@ -120,7 +131,7 @@ impl Server {
 
     fn leave(&self) {
         self.control.detach();
-        self.resume(None);
+        *self.pause.lock() = Pause::default();
         *self.ready.lock() = None;
         (self.hang_up)();
     }
@@ -142,9 +153,16 @@ impl Server {
                 _ = known.send(());
             }
             Event::Stopped(strand, reason) => {
-                let body = of_stop(strand, &reason);
-                *self.pause.lock() =
-                    strand.map_or(Pause::Idle, |strand| Pause::Strand(strand, reason));
+                let body = of_stop(strand, &reason, self.control.scope() == Scope::All);
+                let mut pause = self.pause.lock();
+                match strand {
+                    None => pause.is_idle = true,
+                    Some(strand) => {
+                        pause.strands.insert(strand, reason);
+                        pause.last = strand;
+                    }
+                }
+                drop(pause);
                 self.send(protocol::event("stopped", body));
             }
         }
@@ -156,13 +174,22 @@ impl Server {
             return true;
         }
         let command = request["command"].as_str().unwrap_or_default();
-        if let Some(step) = resumption(command) {
+        let arguments = &request["arguments"];
+        let command = match goals::named(arguments["step"].as_str().unwrap_or_default()) {
+            Some(StepRow { means: Means::Request(other), .. }) if command == STEP => other,
+            Some(StepRow { means: Means::Aim(aim), .. }) if command == STEP => {
+                self.go_to(request, *aim);
+                return true;
+            }
+            _ => command,
+        };
+        if let Some(step) = resumption(command, &request["arguments"]) {
             // The program may end as soon as it goes on, so the answer comes first.
-            let may_resume = self.may_resume(step);
-            let is_paused = may_resume.is_ok();
-            self.send(protocol::response(request, may_resume));
-            if is_paused {
-                self.resume(step);
+            let resumed = self.resumed(step, &request["arguments"]);
+            let answer = resumed.as_ref().map(|(_, answer)| answer.clone());
+            self.send(protocol::response(request, answer.map_err(String::clone)));
+            if let Ok((strands, _)) = resumed {
+                self.resume(&strands, step);
             }
             return true;
         }
@@ -183,7 +210,8 @@ impl Server {
     fn answer(&self, command: &str, arguments: &Json) -> Answer {
         match command {
             "initialize" => Ok(capabilities()),
-            "launch" | "attach" | "configurationDone" | "disconnect" => Ok(json!({})),
+            "launch" | "attach" => self.begin(arguments),
+            "configurationDone" | "disconnect" => Ok(json!({})),
             "terminate" => {
                 Vm::of_process().end(TERMINATED);
                 Ok(json!({}))
@@ -191,21 +219,50 @@ impl Server {
             "setBreakpoints" => self.set_breakpoints(arguments),
             "setFunctionBreakpoints" => self.set_function_breakpoints(arguments),
             "setExceptionBreakpoints" => self.set_exceptions(arguments),
-            "threads" => Ok(threads()),
+            "threads" => {
+                let are_parted = self.control.scope() != Scope::All;
+                Ok(threads(|strand| are_parted && self.is_stopped(strand)))
+            }
             "stackTrace" => self.stack_trace(arguments),
-            "scopes" => Ok(scopes(arguments)),
+            "scopes" => self.scopes(arguments),
             "variables" => self.variables(arguments),
             "setVariable" => self.set_variable(arguments),
+            "setExpression" => self.set_expression(arguments),
+            "completions" => self.completions(arguments),
+            "gotoTargets" => self.goto_targets(arguments),
+            "breakpointLocations" => self.breakpoint_locations(arguments),
+            "disassemble" => self.disassemble(arguments),
+            "restartFrame" => self.moved(Reason::Restart, self.restart_frame(arguments)),
+            "goto" => self.moved(Reason::Goto, self.goto(arguments)),
             "evaluate" => self.evaluate(arguments),
-            "exceptionInfo" => self.exception_info(),
+            "exceptionInfo" => self.exception_info(arguments),
+            "dataBreakpointInfo" => self.data_breakpoint_info(arguments),
+            "setDataBreakpoints" => self.set_data_breakpoints(arguments),
             "source" => self.source(arguments),
+            "squall/steps" => Ok(steps()),
+            "squall/breakpoints" => Ok(points()),
+            STEP => Err("there is no such step; squall/steps lists them".into()),
             "loadedSources" => Ok(loaded_sources()),
             "pause" => {
-                self.pause_soon();
+                self.pause_soon(arguments);
                 Ok(json!({}))
             }
             _ => Err(format!("the request {command} is not supported")),
         }
+    }
+
+    /// The client has said how the program is to be debugged.
+    fn begin(&self, arguments: &Json) -> Answer {
+        if let Some(name) = arguments["stop"].as_str() {
+            let scope = Scope::named(name).ok_or("stop is all, vat or strand")?;
+            if self.control.set_scope(scope) != scope {
+                let text = "under a seed, all strands stop".to_owned();
+                self.tell(Event::Log(text));
+            }
+        } else if !arguments["stop"].is_null() {
+            return Err("stop is all, vat or strand".into());
+        }
+        Ok(json!({}))
     }
 
     fn set_breakpoints(&self, arguments: &Json) -> Answer {
@@ -253,128 +310,26 @@ impl Server {
         Ok(json!({}))
     }
 
-    fn stack_trace(&self, arguments: &Json) -> Answer {
-        let strand = arguments["threadId"].as_u64().ok_or("threadId is missing")?;
-        let (first, levels) = (index(&arguments["startFrame"]), index(&arguments["levels"]));
-        let levels = if levels == 0 { usize::MAX } else { levels };
-        let is_stopped =
-            matches!(&*self.pause.lock(), Pause::Strand(stopped, _) if *stopped == strand);
-        let (places, first_id) = match is_stopped {
-            true => {
-                let frames = |stopped: &mut Stopped| {
-                    stopped.frames().into_iter().map(|frame| frame.place()).collect::<Vec<_>>()
-                };
-                (self.ask(frames)?, 1)
-            }
-            false => {
-                let strands = inspection::strands(Vm::of_process());
-                let found = strands.into_iter().find(|seen| seen.number == strand);
-                (found.ok_or("there is no such strand any more")?.places, OTHER_FRAMES)
-            }
+    fn set_data_breakpoints(&self, arguments: &Json) -> Answer {
+        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
+        let request = |each: &Json| match each["accessType"].as_str() {
+            Some("read" | "readWrite") => Err("reads stop nothing".to_owned()),
+            _ => Ok((text(&each["dataId"])?, request_of(each)?)),
         };
-        let total = places.len();
-        let shown = places.into_iter().enumerate().skip(first).take(levels);
-        let frames: Vec<Json> =
-            shown.map(|(index, place)| self.of_frame(first_id + index, place)).collect();
-        Ok(json!({ "stackFrames": frames, "totalFrames": total }))
-    }
-
-    fn of_frame(&self, id: usize, place: Place) -> Json {
-        let (path, line, column) = place.position();
-        let is_library = place.function.module.bytecode.is_image();
-        json!({
-            "id": id,
-            "name": place.function.name(),
-            "source": self.of_source(path, is_library),
-            "line": line,
-            "column": column,
-            "presentationHint": if is_library { "subtle" } else { "normal" },
-        })
-    }
-
-    fn of_source(&self, path: &str, is_library: bool) -> Json {
-        let name = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
-        if !is_library {
-            let path = crate::breakpoints::absolute(Path::new(path));
-            return json!({ "name": name, "path": path });
-        }
-        let mut texts = self.texts.lock();
-        let known = texts.iter().position(|text| text == path);
-        let number = known.unwrap_or_else(|| {
-            texts.push(path.to_owned());
-            texts.len() - 1
-        });
-        json!({ "name": name, "sourceReference": number + 1, "origin": "the library" })
-    }
-
-    fn source(&self, arguments: &Json) -> Answer {
-        let reference = arguments["source"]["sourceReference"].as_u64();
-        let number = reference.or(arguments["sourceReference"].as_u64()).unwrap_or_default();
-        let path = match (number as usize).checked_sub(1) {
-            Some(number) => self.texts.lock().get(number).cloned(),
-            None => arguments["source"]["path"].as_str().map(str::to_owned),
+        let requests: Result<Vec<_>, String> = list.iter().map(request).collect();
+        let set = self.control.set_watches(requests?);
+        let answer = |each: Result<_, String>| match each {
+            Ok(breakpoint) => of_breakpoint(&breakpoint),
+            Err(problem) => json!({ "verified": false, "message": problem }),
         };
-        let text = path.and_then(|path| self.control.names.text(&path));
-        let text = text.ok_or("this text is not known")?;
-        Ok(json!({ "content": String::from_utf8_lossy(&text) }))
+        Ok(json!({ "breakpoints": set.into_iter().map(answer).collect::<Vec<_>>() }))
     }
 
-    fn variables(&self, arguments: &Json) -> Answer {
-        let reference = index(&arguments["variablesReference"]);
-        let wants_indexed = arguments["filter"] == "indexed";
-        let (first, count) = (index(&arguments["start"]), index(&arguments["count"]));
-        let range = (wants_indexed && count > 0).then_some((first, count));
-        let wants_named = arguments["filter"] == "named";
-        let shown = self.ask(move |stopped| match reference.checked_sub(OBJECTS) {
-            Some(object) if wants_named => stopped.parts(object, Some((0, 0))),
-            Some(object) => stopped.parts(object, range),
-            None => stopped.variables(reference.wrapping_sub(1)),
-        })?;
-        Ok(json!({ "variables": shown.iter().map(of_shown).collect::<Vec<_>>() }))
-    }
-
-    fn set_variable(&self, arguments: &Json) -> Answer {
-        let reference = index(&arguments["variablesReference"]);
-        let frame = reference.wrapping_sub(1);
-        if reference >= OBJECTS {
-            return Err("slots are not set here".into());
-        }
-        let name = text(&arguments["name"])?;
-        let value = text(&arguments["value"])?;
-        let shown = self.ask(move |stopped| {
-            let value = evaluation::evaluate(stopped, frame, &value)?;
-            let word = word_of(stopped, value)?;
-            stopped.assign(frame, &name, word)?;
-            Ok::<_, String>(stopped.show(name, word))
-        })??;
-        Ok(json!({
-            "value": shown.value,
-            "type": shown.class,
-            "variablesReference": reference_of(&shown),
-        }))
-    }
-
-    fn evaluate(&self, arguments: &Json) -> Answer {
-        let expression = text(&arguments["expression"])?;
-        let frame = index(&arguments["frameId"]).saturating_sub(1);
-        let shown = self.ask(move |stopped| {
-            Ok::<_, String>(match evaluation::evaluate(stopped, frame, &expression)? {
-                Value::Object(word) => stopped.show(expression, word),
-                value => plain(expression, value.text(stopped)),
-            })
-        })??;
-        Ok(json!({
-            "result": shown.value,
-            "type": shown.class,
-            "variablesReference": reference_of(&shown),
-            "namedVariables": shown.named,
-            "indexedVariables": shown.indexed,
-        }))
-    }
-
-    fn exception_info(&self) -> Answer {
-        match &*self.pause.lock() {
-            Pause::Strand(_, Reason::Exception(class, text)) => Ok(json!({
+    fn exception_info(&self, arguments: &Json) -> Answer {
+        let pause = self.pause.lock();
+        let strand = pause.strand(arguments["threadId"].as_u64());
+        match strand.and_then(|strand| pause.strands.get(&strand)) {
+            Some(Reason::Exception(class, text)) => Ok(json!({
                 "exceptionId": class,
                 "description": text,
                 "breakMode": "always",
@@ -383,47 +338,109 @@ impl Server {
         }
     }
 
-    /// Has the stopped thread compute something.
-    fn ask<R: Send + 'static>(
+    /// A stopped strand stands elsewhere, which the client hears as a stop of its own.
+    fn moved(&self, reason: Reason, strand: Result<u64, String>) -> Answer {
+        self.tell(Event::Stopped(Some(strand?), reason));
+        Ok(json!({}))
+    }
+
+    /// Whether a strand has stopped.
+    pub(crate) fn is_stopped(&self, strand: u64) -> bool {
+        self.pause.lock().strands.contains_key(&strand)
+    }
+
+    /// Has the thread of a stopped strand compute something.
+    pub(crate) fn ask<R: Send + 'static>(
         &self,
+        strand: u64,
         question: impl FnOnce(&mut Stopped) -> R + Send + 'static,
     ) -> Result<R, String> {
-        if !matches!(*self.pause.lock(), Pause::Strand(..)) {
-            return Err("no strand has stopped".into());
+        if !self.is_stopped(strand) {
+            return Err("the strand has not stopped, or goes on".into());
         }
         let (sender, receiver) = channel();
         let command = Command::new(move |stopped| {
             _ = sender.send(question(stopped));
             Flow::Stay
         });
-        self.commands.send(command).map_err(|_| "the program has ended")?;
-        receiver.recv().map_err(|_| "the program has ended".into())
-    }
-
-    /// Whether the program can go on, by a step if one is given.
-    fn may_resume(&self, step: Option<Step>) -> Answer {
-        match &*self.pause.lock() {
-            Pause::None => Err("the program runs".into()),
-            Pause::Idle if step.is_some() => Err("no strand has stopped that could step".into()),
-            Pause::Idle | Pause::Strand(..) => Ok(json!({ "allThreadsContinued": true })),
+        let gone = "the program has ended";
+        if !self.control.command(strand, command) {
+            return Err(gone.into());
         }
+        receiver.recv().map_err(|_| gone.into())
     }
 
-    /// Lets the program go on, if it is paused.
-    fn resume(&self, step: Option<Step>) {
-        let pause = std::mem::replace(&mut *self.pause.lock(), Pause::None);
-        match pause {
-            Pause::None => {}
-            Pause::Idle => self.control.resume_idle(),
-            Pause::Strand(..) => {
-                // If the program has ended, nothing goes on.
-                _ = self.commands.send(Command::new(move |_| Flow::Resume(step)));
+    /// The strand that a request without frame or thread means: the one that has stopped last.
+    pub(crate) fn stopped_strand(&self, named: Option<u64>) -> Result<u64, String> {
+        self.pause.lock().strand(named).ok_or_else(|| "no strand has stopped".into())
+    }
+
+    /// The strands that a request lets go on, by a step if one is given, and the answer.
+    fn resumed(&self, step: Option<Step>, arguments: &Json) -> Result<(Vec<u64>, Json), String> {
+        let pause = self.pause.lock();
+        if !pause.is_idle && pause.strands.is_empty() {
+            return Err("the program runs".into());
+        }
+        let named = arguments["threadId"].as_u64();
+        let is_single = step.is_some() || arguments["singleThread"] == true;
+        let strands = match self.control.scope() {
+            Scope::All => pause.strand(named).into_iter().collect(),
+            _ if is_single => {
+                let named = named.filter(|strand| pause.strands.contains_key(strand));
+                vec![named.ok_or("the strand has not stopped")?]
             }
+            _ => pause.strands.keys().copied().collect::<Vec<_>>(),
+        };
+        if step.is_some() && strands.is_empty() {
+            return Err("no strand has stopped that could step".into());
+        }
+        let all = strands.len() == pause.strands.len();
+        Ok((strands, json!({ "allThreadsContinued": all })))
+    }
+
+    /// A request lets a strand go on to an aim.
+    fn go_to(&self, request: &Json, aim: Aim) {
+        let prepared = self.stopped_strand(request["arguments"]["threadId"].as_u64());
+        let prepared = prepared.and_then(|strand| {
+            let vat = self.ask(strand, |stopped| stopped.vat())?;
+            self.control.set_goal(strand, vat, aim)?;
+            Ok(strand)
+        });
+        let answer = match &prepared {
+            Ok(_) => Ok(json!({ "allThreadsContinued": self.control.scope() == Scope::All })),
+            Err(problem) => Err(problem.clone()),
+        };
+        self.send(protocol::response(request, answer));
+        if let Ok(strand) = prepared {
+            self.resume(&[strand], None);
         }
     }
 
-    fn pause_soon(&self) {
-        self.control.pause();
+    /// Lets strands go on.
+    fn resume(&self, strands: &[u64], step: Option<Step>) {
+        let mut pause = self.pause.lock();
+        let was_idle = std::mem::take(&mut pause.is_idle);
+        pause.strands.retain(|strand, _| !strands.contains(strand));
+        let are_all_gone = pause.strands.is_empty();
+        drop(pause);
+        if are_all_gone {
+            self.numbers.lock().clear();
+        }
+        if was_idle {
+            self.control.resume_idle();
+        }
+        for &strand in strands {
+            // If the program has ended, nothing goes on.
+            self.control.command(strand, Command::new(move |_| Flow::Resume(step)));
+        }
+    }
+
+    fn pause_soon(&self, arguments: &Json) {
+        let strand = arguments["threadId"].as_u64().filter(|&strand| strand != 0);
+        if self.control.scope() != Scope::All && strand.is_some() {
+            return self.control.pause(strand);
+        }
+        self.control.pause(None);
         let control = Arc::clone(&self.control);
         std::thread::spawn(move || {
             std::thread::sleep(PAUSE_WAIT);
@@ -433,179 +450,14 @@ impl Server {
 }
 
 /// The step by which a request lets the program go on, if it is such a request.
-fn resumption(command: &str) -> Option<Option<Step>> {
+fn resumption(command: &str, arguments: &Json) -> Option<Option<Step>> {
+    let is_instruction = arguments["granularity"] == "instruction";
     match command {
+        "next" | "stepIn" if is_instruction => Some(Some(Step::Instruction)),
         "continue" => Some(None),
         "next" => Some(Some(Step::Over)),
         "stepIn" => Some(Some(Step::In)),
         "stepOut" => Some(Some(Step::Out)),
         _ => None,
-    }
-}
-
-/// The exit code of a program that the client has ended.
-const TERMINATED: i32 = 143;
-
-fn capabilities() -> Json {
-    json!({
-        "supportsConfigurationDoneRequest": true,
-        "supportsFunctionBreakpoints": true,
-        "supportsConditionalBreakpoints": true,
-        "supportsHitConditionalBreakpoints": true,
-        "supportsLogPoints": true,
-        "supportsEvaluateForHovers": true,
-        "supportsSetVariable": true,
-        "supportsExceptionInfoRequest": true,
-        "supportsExceptionFilterOptions": true,
-        "supportsLoadedSourcesRequest": true,
-        "supportsTerminateRequest": true,
-        "supportsDelayedStackTraceLoading": true,
-        "exceptionBreakpointFilters": [
-            {
-                "filter": "uncaught",
-                "label": "Exceptions that nothing catches",
-                "default": true,
-                "supportsCondition": true,
-                "conditionDescription": "names of classes",
-            },
-            {
-                "filter": "all",
-                "label": "All exceptions",
-                "default": false,
-                "supportsCondition": true,
-                "conditionDescription": "names of classes",
-            },
-        ],
-    })
-}
-
-fn text(value: &Json) -> Result<String, String> {
-    value.as_str().map(str::to_owned).ok_or_else(|| "a text is missing".into())
-}
-
-fn index(value: &Json) -> usize {
-    value.as_u64().unwrap_or_default() as usize
-}
-
-fn request_of(json: &Json) -> Result<Request, String> {
-    let given = |name: &str| json[name].as_str().filter(|text| !text.is_empty());
-    let hits = match given("hitCondition") {
-        Some(text) => {
-            let digits = text.trim_start_matches(['>', '=', ' ']);
-            Some(digits.parse().map_err(|_| format!("{text} is no number of hits"))?)
-        }
-        None => None,
-    };
-    Ok(Request {
-        line: json["line"].as_u64().unwrap_or_default() as u32,
-        column: json["column"].as_u64().map(|column| column as u32),
-        condition: given("condition").map(str::to_owned),
-        hits,
-        log: given("logMessage").map(str::to_owned),
-    })
-}
-
-fn of_breakpoint(breakpoint: &Breakpoint) -> Json {
-    let mut json = json!({ "id": breakpoint.id, "verified": breakpoint.line.is_some() });
-    match breakpoint.line {
-        // Events have no line.
-        Some(0) => {}
-        Some(line) => json["line"] = json!(line),
-        None => json["message"] = json!("no code was loaded so far for this place"),
-    }
-    json
-}
-
-fn of_stop(strand: Option<u64>, reason: &Reason) -> Json {
-    let mut body = json!({ "allThreadsStopped": true });
-    if let Some(strand) = strand {
-        body["threadId"] = json!(strand);
-    }
-    match reason {
-        Reason::Breakpoint(ids) => {
-            body["reason"] = json!("breakpoint");
-            body["hitBreakpointIds"] = json!(ids);
-        }
-        Reason::Step => body["reason"] = json!("step"),
-        Reason::Pause => body["reason"] = json!("pause"),
-        Reason::Event(id, kind) => {
-            body["reason"] = json!("function breakpoint");
-            body["description"] = json!(format!("{}:{}", kind.entity().name(), kind.name()));
-            body["hitBreakpointIds"] = json!([id]);
-        }
-        Reason::Exception(class, text) => {
-            body["reason"] = json!("exception");
-            body["description"] = json!(class);
-            body["text"] = json!(text);
-        }
-    }
-    body
-}
-
-fn threads() -> Json {
-    let strands = inspection::strands(Vm::of_process());
-    let thread = |seen: &inspection::SeenStrand| json!({ "id": seen.number, "name": format!("{}, {}", seen.name, seen.state) });
-    json!({ "threads": strands.iter().map(thread).collect::<Vec<_>>() })
-}
-
-fn scopes(arguments: &Json) -> Json {
-    let frame = index(&arguments["frameId"]);
-    if frame >= OTHER_FRAMES {
-        // Only the stopped thread shows its variables.
-        return json!({ "scopes": [] });
-    }
-    json!({ "scopes": [{
-        "name": "Variables",
-        "presentationHint": "locals",
-        "variablesReference": frame,
-        "expensive": false,
-    }] })
-}
-
-fn loaded_sources() -> Json {
-    let vm = Vm::of_process();
-    let modules = (0..).map_while(|number| vm.modules.at(number));
-    let mut sources: HashMap<String, Json> = HashMap::new();
-    for module in modules.filter(|module| !module.bytecode.is_image()) {
-        let path = module.bytecode.path_text();
-        let source = json!({ "name": path, "path": crate::breakpoints::absolute(Path::new(path)) });
-        sources.insert(path.to_owned(), source);
-    }
-    json!({ "sources": sources.into_values().collect::<Vec<_>>() })
-}
-
-fn reference_of(shown: &Shown) -> usize {
-    if shown.reference == 0 { 0 } else { OBJECTS + shown.reference }
-}
-
-fn of_shown(shown: &Shown) -> Json {
-    json!({
-        "name": shown.name,
-        "value": shown.value,
-        "type": shown.class,
-        "variablesReference": reference_of(shown),
-        "namedVariables": shown.named,
-        "indexedVariables": shown.indexed,
-    })
-}
-
-fn plain(name: String, value: String) -> Shown {
-    Shown { name, value, class: String::new(), reference: 0, named: 0, indexed: 0 }
-}
-
-/// A value as an object of the program. *GC point.*
-fn word_of(stopped: &mut Stopped, value: Value) -> Result<Word, String> {
-    match value {
-        Value::Object(word) => Ok(word),
-        Value::Boolean(holds) => Ok(Word::from_bool(holds)),
-        Value::Integer(value) => {
-            squall_runtime::objects::number::make_integer(stopped.thread, value)
-                .map_err(|_| "there is no memory for it".into())
-        }
-        Value::Double(value) => squall_runtime::objects::number::make_double(stopped.thread, value)
-            .map_err(|_| "there is no memory for it".into()),
-        Value::Text(text) => {
-            make_string(stopped.thread, &text).map_err(|_| "there is no memory for it".into())
-        }
     }
 }

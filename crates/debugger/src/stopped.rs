@@ -4,19 +4,27 @@
 //! Objects that the user may ask about again are roots of the thread until it goes on; a *reference* is a number for one.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use squall_heap::{RootHandle, Word};
 use squall_newspeak::lower::places::{FunctionVariables, Variable, VariablePlace, variables_of};
 use squall_newspeak::{CompileOptions, Source};
+use squall_runtime::execution::debugging;
 use squall_runtime::library::inspection::{self, Frame, Part};
+use squall_runtime::model::function::Function;
 use squall_runtime::state::thread::Thread;
+
+use crate::listing;
+use crate::watches::Target;
 
 /// A strand that has stopped, on its thread.
 pub struct Stopped<'t> {
     /// The thread.
     pub thread: &'t mut Thread,
+    /// Names that mean words in addition to those of variables. No GC point comes while they are used.
+    pub given: Vec<(&'static str, Word)>,
     /// The objects that the user may ask about.
     objects: Vec<RootHandle>,
     names: &'t Names,
@@ -45,12 +53,18 @@ pub const RECEIVER: &str = "self";
 impl<'t> Stopped<'t> {
     /// A strand that has just stopped on this thread.
     pub fn new(thread: &'t mut Thread, names: &'t Names) -> Stopped<'t> {
-        Stopped { thread, objects: Vec::new(), names }
+        Stopped { thread, given: Vec::new(), objects: Vec::new(), names }
     }
 
     /// The frame with this index, the innermost being 0.
     pub fn frame(&self, index: usize) -> Option<Frame> {
         inspection::frames(self.thread).nth(index)
+    }
+
+    /// The number of the strand's vat, or 0.
+    pub fn vat(&self) -> u64 {
+        let vat = self.thread.strand().vat();
+        vat.map_or(0, |vat| vat.number(self.thread.vm))
     }
 
     /// All frames, innermost first.
@@ -67,6 +81,12 @@ impl<'t> Stopped<'t> {
             // Of two with one name, the inner one is visible.
             found.retain(|(name, _)| *name != variable.name);
             found.push((variable.name.clone(), read(frame, variable.place)));
+        }
+        if !self.names.are_known(frame.place().function) {
+            // Modules in text form have registers only.
+            let registers = 0..frame.place().function.register_types.len();
+            let words = registers.filter_map(|index| Some((index, frame.register(index)?)));
+            found.extend(words.map(|(index, word)| (format!("r{index}"), Some(word))));
         }
         let mut shown = Vec::new();
         for (name, word) in found {
@@ -102,6 +122,11 @@ impl<'t> Stopped<'t> {
         let frame = self.frame(index)?;
         if name == RECEIVER {
             return frame.receiver();
+        }
+        if let Some(register) = name.strip_prefix('r')
+            && !self.names.are_known(frame.place().function)
+        {
+            return frame.register(register.parse().ok()?);
         }
         let found = self.visible(frame).into_iter().rfind(|variable| variable.name == name)?;
         read(frame, found.place)
@@ -149,6 +174,98 @@ impl<'t> Stopped<'t> {
     pub fn object(&self, reference: usize) -> Option<Word> {
         let handle = self.objects.get(reference.checked_sub(1)?)?;
         Some(self.thread.mutator.get(*handle))
+    }
+
+    /// The slot of an object with a reference, for a data breakpoint; the error says why there is none.
+    pub fn slot_target(&self, reference: usize, name: &str) -> Result<Target, String> {
+        let word = self.object(reference).ok_or("this object is not known any more")?;
+        self.slot_of(word, name)
+    }
+
+    /// The slot of an object, for a data breakpoint.
+    pub fn slot_of(&self, word: Word, name: &str) -> Result<Target, String> {
+        let vm = self.thread.vm;
+        let slot = inspection::slot_place(vm, word, name);
+        let (index, is_mutable) = slot.ok_or_else(|| format!("there is no slot {name}"))?;
+        if !is_mutable {
+            return Err(format!("programs do not assign {name}"));
+        }
+        let holder = vm.debugging.keep(word);
+        Ok(Target { name: name.to_owned(), holder, index, is_slot: true })
+    }
+
+    /// A variable of a frame, or else a slot of its receiver, for a data breakpoint.
+    pub fn variable_target(&self, index: usize, name: &str) -> Result<Target, String> {
+        let frame = self.frame(index).ok_or("there is no such frame")?;
+        let found = self.visible(frame).into_iter().rfind(|variable| variable.name == name);
+        let Some(found) = found else {
+            let receiver = frame.receiver();
+            let none = || format!("there is no variable or slot {name} here");
+            return receiver.ok_or_else(none).and_then(|receiver| {
+                self.slot_of(receiver, name).map_err(|problem| match problem.contains("no slot") {
+                    true => none(),
+                    false => problem,
+                })
+            });
+        };
+        if !found.is_assignable {
+            return Err(format!("programs do not assign {name}"));
+        }
+        let (context, index) = context_of(frame, found.place).ok_or_else(|| {
+            format!(
+                "{name} belongs to this activation alone: use a breakpoint where it is assigned"
+            )
+        })?;
+        let holder = self.thread.vm.debugging.keep(context);
+        Ok(Target { name: name.to_owned(), holder, index, is_slot: false })
+    }
+
+    /// Has the strand go on at the beginning of a frame, without those above it; the error says why it does not.
+    pub fn restart(&mut self, index: usize) -> Result<(), String> {
+        self.move_to(index, 0)
+    }
+
+    /// Has the innermost frame go on at a line of its function; the error says why it does not.
+    pub fn go_to(&mut self, line: u32) -> Result<(), String> {
+        let function = self.frame(0).ok_or("no code runs")?.place().function;
+        let pc = listing::start_of_line(function, line);
+        let pc = pc.ok_or_else(|| format!("line {line} has no code of {}", function.name()))?;
+        self.move_to(0, pc)
+    }
+
+    fn move_to(&mut self, index: usize, pc: usize) -> Result<(), String> {
+        if !self.thread.stands_before {
+            return Err("the strand is in the middle of a call".into());
+        }
+        debugging::move_to(self.thread, index, pc).map_err(str::to_owned)
+    }
+
+    /// Assigns a slot of an object; the error says why not.
+    pub fn assign_slot(&mut self, object: Word, name: &str, word: Word) -> Result<(), String> {
+        let slot = inspection::slot_place(self.thread.vm, object, name);
+        let (index, is_mutable) = slot.ok_or_else(|| format!("there is no slot {name}"))?;
+        if !is_mutable {
+            return Err(format!("programs do not assign {name}"));
+        }
+        if self.thread.is_guarded {
+            return Err("its vat has transactions, which this would not be part of".into());
+        }
+        object.object().set_slot(&mut self.thread.mutator, index, word);
+        Ok(())
+    }
+
+    /// The names of variables and slots that can stand in a frame, or the slots of an object.
+    pub fn names(&self, index: usize, object: Option<Word>) -> Vec<String> {
+        let vm = self.thread.vm;
+        let slots = |word: Word| inspection::slots(vm, word).into_iter().map(|slot| slot.name);
+        if let Some(object) = object {
+            return slots(object).collect();
+        }
+        let Some(frame) = self.frame(index) else { return Vec::new() };
+        let mut names = vec![RECEIVER.to_owned()];
+        names.extend(self.visible(frame).into_iter().map(|variable| variable.name));
+        names.extend(frame.receiver().into_iter().flat_map(slots));
+        names
     }
 
     /// A word as the user sees it.
@@ -214,10 +331,13 @@ impl Names {
         (self.text_of)(path).map(|(bytes, _)| bytes)
     }
 
-    fn of(
-        &self,
-        function: &'static squall_runtime::model::function::Function,
-    ) -> FunctionVariables {
+    /// Whether the variables of a function have names.
+    fn are_known(&self, function: &'static Function) -> bool {
+        let path = function.module.bytecode.path_text();
+        Path::new(path).extension().is_none_or(|extension| extension != "sqasm")
+    }
+
+    fn of(&self, function: &'static Function) -> FunctionVariables {
         let module = function.module;
         let key = std::ptr::from_ref(module).addr();
         let mut modules = self.modules.lock();

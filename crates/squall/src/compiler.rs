@@ -4,9 +4,12 @@
 //! form (`.sqasm`). Bytecode can come from anywhere, and is verified before use. The output of Squall's own compiler is
 //! verified only to find bugs in the compiler.
 
-use squall_bytecode::assembler::{Diagnostic, File, Mistake, Places, Read, Sources};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use squall_bytecode::assembler::{Diagnostic, File, Mistake, Places, Read, Sources, Span};
+use squall_bytecode::entities::{FunctionId, StringId};
 use squall_bytecode::format;
-use squall_bytecode::module::Module;
+use squall_bytecode::module::{LineEntry, Module};
 use squall_bytecode::verifier::{Place, Trust, VerifyError, verify};
 use squall_newspeak::diagnostics::render::{Colour, to_text};
 use squall_newspeak::lower::lower;
@@ -138,13 +141,24 @@ pub fn module_with_includes(
             verified(path, module, Trust::Untrusted)
         }
         FileKind::Assembly => {
-            let assembly = Assembly::of(path, bytes, read)?;
+            let mut assembly = Assembly::of(path, bytes, read)?;
+            if NOTES_LINES.load(Ordering::Relaxed) {
+                assembly.note_lines(path);
+            }
             match verify(&assembly.module, Trust::Untrusted) {
                 Ok(()) => Ok(RunnableModule(assembly.module)),
                 Err(errors) => Err(assembly.problem(&errors)),
             }
         }
     }
+}
+
+/// Whether modules in text form have the positions of their instructions, for debuggers.
+static NOTES_LINES: AtomicBool = AtomicBool::new(false);
+
+/// From now on, modules in text form without source positions have those of their instructions.
+pub fn note_lines() {
+    NOTES_LINES.store(true, Ordering::Relaxed);
 }
 
 /// An assembled module that is not verified yet, with its text.
@@ -162,6 +176,28 @@ impl Assembly {
         match sources.assemble_with_places() {
             Ok((module, places)) => Ok(Assembly { module, sources, places }),
             Err(mistakes) => Err(CompileProblem::Assembly(sources.into_files(), mistakes)),
+        }
+    }
+
+    /// Gives functions that have no source positions those of their instructions in the text. Files that it includes have
+    /// none.
+    fn note_lines(&mut self, path: &str) {
+        if self.module.path.is_some() {
+            return;
+        }
+        self.module.strings.push(path.to_owned());
+        self.module.path = Some(StringId(self.module.strings.len() as u32 - 1));
+        for (index, function) in self.module.functions.iter_mut().enumerate() {
+            if !function.lines.is_empty() {
+                continue;
+            }
+            for (pc, span) in self.places.instructions(FunctionId(index as u32)) {
+                let mistake = self.sources.mistake(Diagnostic::new(span, ""));
+                let Span { line, column, .. } = mistake.diagnostic.span;
+                if mistake.file == 0 {
+                    function.lines.push(LineEntry { pc: pc as u32, line, column });
+                }
+            }
         }
     }
 

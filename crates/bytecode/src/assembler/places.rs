@@ -68,6 +68,11 @@ impl FunctionPlaces {
 }
 
 impl Places {
+    /// The instructions of a function by ascending pc, with their places.
+    pub fn instructions(&self, id: FunctionId) -> impl Iterator<Item = (usize, Span)> {
+        self.function(id).into_iter().flat_map(|function| function.code.iter().copied())
+    }
+
     /// Where a part stands; nothing if that is no certain place.
     pub fn find(&self, place: Place) -> Option<Span> {
         match place {

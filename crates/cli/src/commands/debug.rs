@@ -22,7 +22,7 @@ use crate::exit::Exit;
 
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     match arguments.program.is_empty() {
-        true => serve_editor(),
+        true => serve_editor(arguments),
         false => terminal::debug(arguments),
     }
 }
@@ -35,9 +35,10 @@ fn run_command(port: u16) -> Result<Command, String> {
     Ok(command)
 }
 
-fn serve_editor() -> Result<Exit, Exit> {
+fn serve_editor(arguments: &Debug) -> Result<Exit, Exit> {
     let mut input = stdin().lock();
-    adapter::serve(&mut input, Box::new(stdout()), &launcher).map_err(|error| {
+    let stop = arguments.stop.name();
+    adapter::serve(&mut input, Box::new(stdout()), &launcher, stop).map_err(|error| {
         complain(&format!("the client cannot be understood: {error}"));
         Exit::Failure
     })?;

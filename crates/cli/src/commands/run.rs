@@ -1,7 +1,7 @@
 //! `squall run`: runs a program. `commands` calls this module.
 
 use squall::compiler::{
-    CompileProblem, FileKind, RunnableModule, module_with_includes, warnings_before_run,
+    CompileProblem, FileKind, RunnableModule, module_with_includes, note_lines, warnings_before_run,
 };
 use squall::testing;
 use squall::{Machine, Options, Reply};
@@ -26,6 +26,9 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     let input = &program.input;
     if !arguments.dump.is_empty() {
         return show_stages(input, &arguments.dump);
+    }
+    if arguments.debug.or(arguments.debug_connect).is_some() {
+        note_lines();
     }
     let module = compile(&program, options.verify_all)?;
     if let Some(selector) = &arguments.send {

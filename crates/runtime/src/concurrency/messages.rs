@@ -33,10 +33,8 @@ use crate::state::strand::EMBEDDER;
 use crate::state::strand::{Delivery, Role, slots};
 use crate::state::thread::{Stop, Thread, Window, allocated};
 
-pub use crate::state::vat::KIND;
+pub use crate::state::vat::{KIND, RESULT};
 
-/// The destination of the result.
-pub const RESULT: usize = 2;
 /// The receiver; the arguments follow.
 pub const RECEIVER: usize = 3;
 

@@ -8,7 +8,7 @@ use crate::execution::{calls, debugging, guarded, unwind};
 use crate::state::sampling;
 use crate::state::sandbox;
 use crate::state::strand::{Model, StrandRef};
-use crate::state::thread::Thread;
+use crate::state::thread::{Stop, Thread};
 use crate::state::transactions::shared;
 
 /// Serves the requests of other threads to this one, before the instruction in the state; no instruction is in
@@ -27,6 +27,11 @@ pub fn poll(thread: &mut Thread) {
     thread.follow_log();
     if thread.watch.is_on {
         debugging::poll(thread);
+        if thread.stop != Stop::Returned {
+            // Its vat is another worker's.
+            thread.stands_before = false;
+            return;
+        }
     }
     let strand = thread.strand();
     let is_over = sandbox::is_over(thread);
@@ -51,7 +56,7 @@ pub fn poll(thread: &mut Thread) {
         calls::preempt(thread);
     }
     thread.stands_before = false;
-    if thread.watch.steps {
+    if thread.watch.steps || thread.was_moved {
         debugging::change_pace(thread);
     }
 }

@@ -47,6 +47,7 @@ fn thread_of(context: usize) -> *mut Thread {
 unsafe impl RootSource for Roots {
     fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         self.vm.roots.visit(kind, visit);
+        self.vm.debugging.visit(visit);
         self.vm.strands.visit_roots(kind, visit);
         self.vm.vats.visit_roots(kind, visit);
         if let Some(vat) = self.vm.main_vat() {

@@ -566,6 +566,27 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
 pub fn go_outside(thread: &mut Thread) {
     thread.note(Kind::CalloutBegun, || [recording::number_of_site(thread.call_site)]);
     let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced);
+    leave_place(thread, vat);
+}
+
+/// As [`go_outside`], for a strand that a debugger has stopped while others go on. Its vat goes on unless it is kept. No call
+/// is in progress, or none that [`stand_in`] would complete. *GC point.*
+pub fn stand_aside(thread: &mut Thread, keeps_vat: bool) {
+    let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced && !keeps_vat);
+    leave_place(thread, vat);
+}
+
+/// The second half of [`stand_aside`]: afterwards the thread may be displaced. *GC point.*
+pub fn stand_in(thread: &mut Thread, has_kept_vat: bool) {
+    return_to_place(thread, !has_kept_vat);
+    if thread.is_displaced || guarded::is_out_of_step(thread) {
+        thread.must_look.set(true);
+    }
+}
+
+/// Another worker may take this one's place, and the vat if there is one, until [`return_to_place`].
+#[inline]
+fn leave_place(thread: &mut Thread, vat: Option<VatRef>) {
     thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
     thread.leave_plain();
     let Thread { mutator, worker, .. } = thread;
@@ -576,21 +597,27 @@ pub fn go_outside(thread: &mut Thread) {
 /// The second half of [`outside`]. *GC point.*
 #[inline]
 pub fn come_back(thread: &mut Thread) {
+    return_to_place(thread, true);
+    thread.note(Kind::CalloutEnded, || []);
+    sampling::take(thread, State::Outside);
+    // See `transactions/guarding.rs`.
+    if thread.is_displaced || guarded::is_out_of_step(thread) {
+        thread.must_look.set(true);
+    }
+}
+
+/// The second half of [`leave_place`], after which a vat that was left may be another worker's.
+#[inline]
+fn return_to_place(thread: &mut Thread, has_left_vat: bool) {
     if !thread.is_guarded {
         let vat = thread.strand().vat();
         thread.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
     }
     let returned = thread.worker.come_back();
     thread.mutator.leave_native();
-    if returned == Return::Replaced {
+    if returned == Return::Replaced && has_left_vat {
         let vat = vat_of_exclusive(thread.strand());
         thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
-    }
-    thread.note(Kind::CalloutEnded, || []);
-    sampling::take(thread, State::Outside);
-    // See `transactions/guarding.rs`.
-    if thread.is_displaced || guarded::is_out_of_step(thread) {
-        thread.must_look.set(true);
     }
 }
 

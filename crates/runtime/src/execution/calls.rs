@@ -74,6 +74,9 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
             complete(thread, site, value);
         }
         Action::StoreSlot(index) => {
+            if thread.watch.is_on {
+                debugging::store_begins(thread, site, index as usize, window);
+            }
             let (receiver, value) = (window.get(0).object(), window.get(1));
             let stored = store_slot(thread, receiver, index as usize, value);
             finish(thread, site, Outcome::from(stored.map(|()| window.get(1))));
@@ -288,17 +291,18 @@ pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
 fn look_around(thread: &mut Thread) {
     if thread.is_displaced && thread.stop != Stop::Parked {
         displace(thread);
+    } else if thread.watch.is_on && thread.stop == Stop::Returned {
+        // This sees to guarded accesses as well.
+        debugging::called(thread);
     } else if thread.stop == Stop::Returned && guarded::is_out_of_step(thread) {
         guarded::guard(thread);
-    } else if thread.watch.is_on && thread.stop == Stop::Returned {
-        debugging::called(thread);
     }
 }
 
 /// Stops the strand, whose vat was given away while the strand was outside: it continues when the vat's new owner
 /// resumes it.
 #[cold]
-fn displace(thread: &mut Thread) {
+pub(crate) fn displace(thread: &mut Thread) {
     if thread.stop == Stop::Returned {
         preempt(thread);
     }

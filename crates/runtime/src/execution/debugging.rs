@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use squall_bytecode::codes::internal::HALT;
 use squall_heap::Word;
 
-use crate::execution::calls;
+use crate::execution::{calls, guarded, unwind};
+use crate::model::function::Site;
 use crate::state::debugging::ask;
-use crate::state::thread::{Stop, Thread};
+use crate::state::thread::{Stop, Thread, Window};
 use crate::state::tier::Interpreter;
 use crate::state::vm::Vm;
 
@@ -19,13 +20,22 @@ use crate::state::vm::Vm;
 pub fn at_breakpoint(thread: &mut Thread, interpreter: &dyn Interpreter) {
     let pc = thread.state.pc;
     ask(thread, |debugger, thread| debugger.breakpoint_reached(thread));
+    if leave_if_disturbed(thread) {
+        return;
+    }
+    if thread.was_moved {
+        // Loops of other tiers may be on the native stack, with activations that are gone.
+        return change_pace(thread);
+    }
     if thread.stop != Stop::Returned || thread.state.pc != pc {
         return;
     }
     interpreter.step(thread);
     if goes_on(thread) && thread.watch.steps {
         ask(thread, |debugger, thread| debugger.step_done(thread));
-        change_pace(thread);
+        if !leave_if_disturbed(thread) {
+            change_pace(thread);
+        }
     }
 }
 
@@ -45,9 +55,47 @@ pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
         }
         if thread.watch.steps {
             ask(thread, |debugger, thread| debugger.step_done(thread));
+            if leave_if_disturbed(thread) {
+                return;
+            }
         }
     }
     change_pace(thread);
+}
+
+/// Sees to what has happened to the vat while the debugger was asked and other strands ran: if the vat was given away, the
+/// strand stops; if it became guarded, the strand goes on in another loop. Whether one of these is so.
+fn leave_if_disturbed(thread: &mut Thread) -> bool {
+    if thread.is_displaced {
+        thread.must_look.set(false);
+        calls::displace(thread);
+        return true;
+    }
+    let is_disturbed = goes_on(thread) && guarded::is_out_of_step(thread);
+    if is_disturbed {
+        guarded::guard(thread);
+    }
+    is_disturbed
+}
+
+/// Has the strand go on before an instruction of one of its activations, whose number is given, the innermost being 0: those
+/// above it are gone, and none of their `ensure:` blocks runs. The strand stands before an instruction. The error says why
+/// it does not go.
+pub fn move_to(thread: &mut Thread, depth: usize, pc: usize) -> Result<(), &'static str> {
+    unwind::leave_above(thread, depth, pc)?;
+    thread.native_stack.is_outdated = true;
+    thread.was_moved = true;
+    Ok(())
+}
+
+/// The action of a send is about to store into a slot of the object that is first in the window. *GC point.*
+#[cold]
+pub fn store_begins(thread: &mut Thread, site: &'static Site, slot: usize, window: Window) {
+    if let Some(debugger) = thread.vm.debugging.debugger() {
+        let outer = std::mem::replace(&mut thread.window, window);
+        debugger.slot_stored(thread, site, slot, window);
+        thread.window = outer;
+    }
 }
 
 /// The thread polls. *GC point.*
@@ -58,13 +106,14 @@ pub fn poll(thread: &mut Thread) {
         thread.native_stack.is_outdated = true;
     }
     ask(thread, |debugger, thread| debugger.poll_reached(thread));
+    leave_if_disturbed(thread);
 }
 
 /// A call is over in which an event was noted that the debugger waits for. *GC point.*
 #[cold]
 pub fn called(thread: &mut Thread) {
     ask(thread, |debugger, thread| debugger.call_ended(thread));
-    if thread.watch.steps {
+    if !leave_if_disturbed(thread) && (thread.watch.steps || thread.was_moved) {
         change_pace(thread);
     }
 }
@@ -78,6 +127,7 @@ fn goes_on(thread: &Thread) -> bool {
 
 /// Makes the tier go on anew at the saved state: by steps from now on, or without.
 pub fn change_pace(thread: &mut Thread) {
+    thread.was_moved = false;
     if goes_on(thread) {
         thread.resumption = thread.state;
         calls::stop(thread, Stop::Switched);
@@ -101,6 +151,7 @@ pub fn signalled(thread: &mut Thread, exception: Word, is_caught: bool) -> Word 
 #[cold]
 pub fn unwound(thread: &mut Thread) {
     ask(thread, |debugger, thread| debugger.activations_left(thread));
+    // It may have been asked inside of a call: the vat is seen to when that is over.
     if thread.watch.steps {
         change_pace(thread);
     }

@@ -20,7 +20,9 @@ use std::sync::atomic::Ordering;
 
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::{Field, Opcode};
+use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::{Region, RegionKind};
+use squall_bytecode::register_set::RegisterSet;
 use squall_heap::{Object, Word};
 
 use crate::execution::calls;
@@ -282,6 +284,68 @@ pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
         let marker = unsafe { activation.register(home.index()).read() };
         block::leave_home(thread, marker);
     }
+}
+
+/// Leaves the activations above the one at a depth, which goes on before an instruction. No guest code runs, so none of
+/// them may be in an `ensure:` region, and none may have been called by C; the error says which it was.
+pub(crate) fn leave_above(
+    thread: &mut Thread,
+    depth: usize,
+    pc: usize,
+) -> Result<(), &'static str> {
+    let activation = thread.activations().nth(depth).ok_or("there is no such frame")?;
+    for above in thread.activations().take(depth) {
+        if regions_at(above).any(|(_, region)| region.kind == RegionKind::Ensure) {
+            return Err("an `ensure:` block of a frame above it would not run");
+        }
+        // SAFETY: the activation is active on this thread's stack.
+        if unsafe { above.callback_header() }.is_some() {
+            return Err("C has called a frame above it");
+        }
+    }
+    let unset = check_jump(activation, pc)?;
+    for above in thread.activations().take(depth) {
+        leave(thread, above);
+    }
+    release_writers(thread, activation, Some(pc));
+    for register in unset.iter() {
+        // SAFETY: it is an `any` register of this frame, whose activation is active; nothing else refers to it.
+        unsafe { activation.register(register.index()).write(Word::NIL) };
+    }
+    thread.resume_at(activation, pc);
+    Ok(())
+}
+
+/// Whether an activation may go on at another instruction: it leaves no `ensure:` region and enters no region, and all
+/// registers that are read from there on hold words now. Answers the registers that the collector traces there and that hold
+/// no words yet.
+fn check_jump(activation: Activation, pc: usize) -> Result<RegisterSet, &'static str> {
+    let there = Activation { pc, ..activation };
+    let around = |index: usize, other: Activation| regions_at(other).any(|(at, _)| at == index);
+    for (index, region) in regions_at(activation) {
+        if region.kind == RegionKind::Ensure && !around(index, there) {
+            return Err("it would leave an `ensure:` region whose block would not run");
+        }
+    }
+    if regions_at(there).any(|(index, _)| !around(index, activation)) {
+        return Err("it would enter a region with a handler");
+    }
+    let function: &'static Function = activation.function;
+    let is_around = |opener: usize| {
+        function.scopes.rendezvous_around(activation.pc).any(|scope| scope.opener == opener)
+    };
+    if function.scopes.rendezvous_around(pc).any(|scope| !is_around(scope.opener)) {
+        return Err("it would enter a rendezvous");
+    }
+    let maps = function.frame_maps();
+    let here = maps.before(activation.pc);
+    // With a debugger, the usual maps have all registers that were ever set.
+    let needed = FrameMaps::compute(function.bytecode());
+    let is_set = here.includes(&needed.before(pc));
+    if !is_set || !maps.raw_before(activation.pc).includes(&needed.raw_before(pc)) {
+        return Err("a variable that is used there is not set here");
+    }
+    Ok(maps.before(pc) - here)
 }
 
 /// Runs an ensure region's handler, with a token for the rest of the unwinding. *GC point.*

@@ -214,6 +214,16 @@ pub fn slots(vm: &Vm, word: Word) -> Vec<Part> {
     slots.filter_map(part).collect()
 }
 
+/// The index of an object's slot with a name, and whether programs may assign it.
+pub fn slot_place(vm: &Vm, word: Word, name: &str) -> Option<(usize, bool)> {
+    let behavior = vm.behavior_of_layout(word.as_object()?.layout())?;
+    let has_name = |slot: &crate::model::behavior::SlotCell| {
+        slot.content.name().is_some_and(|other| vm.modules.symbols.text(other) == name)
+    };
+    let index = behavior.slots.iter().position(has_name)?;
+    Some((index, behavior.slots[index].mutable))
+}
+
 /// Elements of an array, from an index on.
 pub fn elements(word: Word, first: usize, count: usize) -> Vec<Part> {
     let Some(array) = elements_of(word) else { return Vec::new() };

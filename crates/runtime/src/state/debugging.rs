@@ -11,23 +11,26 @@
 //!   that was entered before is abandoned at the next poll: each thread compares the [epoch](Debugging::epoch) there.
 //! - A thread asks the debugger where the state of its strand is saved, and stands before an instruction. The debugger may
 //!   block there, in native state, so that collections go on.
-//! - One strand at a time steps: the tier runs it by single instructions of the interpreter, and asks after each.
-//!   Its identity is in an atomic, which threads compare when they enter a strand.
+//! - A strand that steps is run by single instructions of the interpreter, and the tier asks after each. The identities of
+//!   such strands are in a list, where threads look when they enter a strand; an atomic says whether the list is empty.
+//! - The words that the debugger keeps beyond a stop are roots here. Each is behind a lock of its own type only, so the
+//!   collector visits them while all mutators stand.
 //!
 //! Without a debugger, all this costs nothing but the checks for events ([`Watch::is_on`](crate::state::thread::Watch::is_on)).
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use squall_bytecode::codes::internal::BREAKPOINT;
 use squall_events::Kind;
-use squall_heap::Word;
+use squall_heap::{RootAddress, Word};
 
-use crate::model::function::Function;
+use crate::model::function::{Function, Site};
+use crate::state::roots::RootWord;
 use crate::state::strand::StrandRef;
-use crate::state::thread::Thread;
+use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
 
 /// The debugger, as the machine asks it. The state of the thread's strand is saved, and stands before an instruction.
@@ -44,8 +47,16 @@ pub trait Debugger: Send + Sync {
     /// An exception is signalled by the call in progress; whether something catches it. *GC point.*
     fn exception_signalled(&self, thread: &mut Thread, exception: Word, is_caught: bool);
 
-    /// An event of the thread is noted. Nothing may stop here: a lock may be held.
-    fn event_noted(&self, thread: &Thread, kind: Kind);
+    /// An event of the thread is noted, with these fields. Nothing may stop here: a lock may be held.
+    fn event_noted(&self, thread: &Thread, kind: Kind, fields: &[u64]);
+
+    /// A message was put into a mailbox, or its turn begins: its number, and that of the promise for its result, or 0. Nothing
+    /// may stop here: the vat may be locked.
+    fn message_noted(&self, thread: &Thread, has_begun: bool, message: u64, promise: u64);
+
+    /// The call in progress at this site, which is no send of the slot's writer, is about to store into a slot of the object
+    /// that is the first word of the window. *GC point.*
+    fn slot_stored(&self, thread: &mut Thread, site: &'static Site, slot: usize, window: Window);
 
     /// A call is over in which such an event was noted. *GC point.*
     fn call_ended(&self, thread: &mut Thread);
@@ -62,8 +73,11 @@ pub struct Debugging {
     replaced: RwLock<HashMap<usize, u32>>,
     /// How often code has changed.
     epoch: AtomicU32,
-    /// The identity of the strand that steps, or 0.
-    stepping: AtomicU64,
+    /// The identities of the strands that step, and how many they are.
+    stepping: RwLock<Vec<u64>>,
+    steppers: AtomicU32,
+    /// The objects that the debugger keeps.
+    kept: Mutex<Vec<Arc<RootWord>>>,
 }
 
 impl Debugging {
@@ -89,16 +103,37 @@ impl Debugging {
         self.replaced.read().get(&place).copied()
     }
 
-    /// Makes a strand the one that steps, or none.
-    pub fn set_stepping(&self, strand: Option<StrandRef>) {
-        self.stepping.store(strand.map_or(0, |strand| strand.identity()), Ordering::Relaxed);
+    /// Makes a strand step from now on, or step no more.
+    pub fn set_stepping(&self, strand: StrandRef, steps: bool) {
+        let mut stepping = self.stepping.write();
+        stepping.retain(|&other| other != strand.identity());
+        if steps {
+            stepping.push(strand.identity());
+        }
+        // Relaxed: the strand's own thread asks, or one to which the strand is handed over by a queue.
+        self.steppers.store(stepping.len() as u32, Ordering::Relaxed);
     }
 
     /// Whether this strand steps.
     #[inline]
     pub fn steps(&self, strand: StrandRef) -> bool {
-        let stepping = self.stepping.load(Ordering::Relaxed);
-        stepping != 0 && stepping == strand.identity()
+        self.steppers.load(Ordering::Relaxed) != 0
+            && self.stepping.read().contains(&strand.identity())
+    }
+
+    /// Keeps an object until the last clone of the answer is dropped.
+    pub fn keep(&self, word: Word) -> Arc<RootWord> {
+        let root = Arc::new(RootWord::default());
+        root.set(word);
+        let mut kept = self.kept.lock();
+        kept.retain(|root| Arc::strong_count(root) > 1);
+        kept.push(Arc::clone(&root));
+        root
+    }
+
+    /// Shows the kept objects to the collector.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
+        self.kept.lock().iter().for_each(|root| root.visit(visit));
     }
 }
 

@@ -58,24 +58,35 @@ impl Thread {
 #[cold]
 #[inline(never)]
 fn note_in<const N: usize>(thread: &Thread, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
-    tell_debugger(thread, kind);
+    let fields = fields();
+    tell_debugger(thread, kind, &fields);
     let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let track = thread.running_strand().map_or(Track::Worker, |strand| track_of(thread.vm, strand));
-    write(thread.vm, port, kind, track, fields());
+    write(thread.vm, port, kind, track, fields);
 }
 
 #[cold]
 #[inline(never)]
 fn note_on<const N: usize>(thread: &Thread, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
-    tell_debugger(thread, kind);
-    let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let (track, fields) = event();
+    tell_debugger(thread, kind, &fields);
+    let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     write(thread.vm, port, kind, track, fields);
 }
 
-fn tell_debugger(thread: &Thread, kind: Kind) {
+fn tell_debugger(thread: &Thread, kind: Kind, fields: &[u64]) {
     if let Some(debugger) = thread.vm.debugging.debugger() {
-        debugger.event_noted(thread, kind);
+        debugger.event_noted(thread, kind, fields);
+    }
+}
+
+/// Tells a debugger which promise is for the result of a message that is sent, or whose turn begins.
+fn tell_of_message(thread: &Thread, has_begun: bool, number: u64, message: Object) {
+    if let Some(debugger) = thread.vm.debugging.debugger() {
+        let result = message.element(vat::RESULT);
+        let is_promise = known::layout_of(result) == known::PROMISE;
+        let promise = if is_promise { number_of_object(result) } else { 0 };
+        debugger.message_noted(thread, has_begun, number, promise);
     }
 }
 
@@ -179,6 +190,7 @@ impl VatRef {
             let length = self.count_posted();
             thread.note(Kind::MessageSent, || {
                 let number = record::message(self.number(thread.vm), self.posted());
+                tell_of_message(thread, false, number, message);
                 [number, site_of_message(message), length]
             });
         }
@@ -203,6 +215,7 @@ impl VatRef {
     pub fn note_turn(self, thread: &Thread, message: Object, receiver: Word) {
         thread.note_on(Kind::TurnBegun, || {
             let layout = u64::from(known::layout_of(receiver).bits());
+            tell_of_message(thread, true, self.current_message(thread.vm), message);
             let fields = [self.current_message(thread.vm), site_of_message(message), layout];
             (Track::Vat(self.number(thread.vm)), fields)
         });

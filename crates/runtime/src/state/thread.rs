@@ -390,6 +390,8 @@ pub struct Thread {
     pub run_entry: &'static CacheEntry,
     /// Unwindings that go on when C returns to where it was called, innermost last.
     pub crossings: Vec<Crossing>,
+    /// Whether the debugger has changed where the strand goes on. Last, since it is seldom looked at.
+    pub was_moved: bool,
 }
 
 /// How many messages and processes are much.
@@ -416,7 +418,7 @@ impl Thread {
         // SAFETY: the runtime follows the rooting discipline: words live in frames, windows, messages and other roots
         // whenever a GC point is reached. The new mutator reaches none before the thread is in its place.
         let mutator = unsafe { vm.heap.attach(context) };
-        let thread = Box::write(
+        Thread::introduced(Box::write(
             place,
             Thread {
                 limit: Limit::default(),
@@ -466,9 +468,9 @@ impl Thread {
                 identities: 0..0,
                 run_entry: CacheEntry::empty(),
                 crossings: Vec::new(),
+                was_moved: false,
             },
-        );
-        Thread::introduced(thread)
+        ))
     }
 
     /// The attached thread, which others know from now on.

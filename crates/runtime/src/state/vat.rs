@@ -83,6 +83,9 @@ pub const NEXT: usize = 0;
 /// The element of a message that is its kind.
 pub const KIND: usize = 1;
 
+/// The element of a message that is the destination of the result.
+pub const RESULT: usize = 2;
+
 /// A vat's native part: a line of the cache for threads that send messages, and one for the owner. Processors that fetch lines in
 /// pairs fetch both.
 #[repr(C, align(128))]

@@ -21,22 +21,32 @@ use crate::exit::Exit;
 
 const HELP: &str = "\
 break LINE | FILE:LINE | FUNCTION | EVENT [if CONDITION] [after HITS] [log TEXT]
-    stop there; a function is Class>>selector or a selector, an event one of the table in
-    docs/internals/events.md, such as channel:received
+    stop there; a function is Class>>selector or a selector; `points` lists the events
+watch SLOT | EXPRESSION SLOT [if CONDITION] [after HITS]
+    stop before a write of a slot or a shared variable; the condition knows old and new
 delete [NUMBER]       forget a breakpoint, or all
 catch all | uncaught | none [CLASS …]
 run, continue (c)     go on until something stops
 next (n)              go on to the next line
 step (s)              the same, into functions that are called
+step NAME             a step to another strand or moment, such as channel:receiver
+steps, points         the names of such steps, and of breakpoints about concurrency
 out (o)               go on until the function returns
-where (w) [COUNT]     the frames of the strand
+restart               go back to the beginning of the frame
+goto LINE             go to a line of the function, without what is between
+wait                  wait until another strand stops, with --stop=strand or vat
+where (w) [COUNT]     the frames of the strand, and of those that have sent its message or started it
 frame NUMBER (f), up, down
 variables (v)         of the frame
 print EXPRESSION (p)  its value
 set NAME = EXPRESSION
 parts EXPRESSION      the slots and elements of an object
 list (l)              the lines around the frame
+bytecode              the instructions of the frame's function
+complete TEXT         the names that can continue a text
 strands               all strands, and what they do
+strand NUMBER         look at another stopped strand
+pause [NUMBER]        stop a strand, with --stop=strand or vat
 quit (q)              end the program
 An empty line repeats the command before. Ctrl-C pauses a program that runs.
 ";
@@ -44,9 +54,19 @@ An empty line repeats the command before. Ctrl-C pauses a program that runs.
 /// A breakpoint as the user sees it.
 struct Breakpoint {
     number: usize,
-    /// The file, and the request to the server, of a line; the request of a function or event.
-    file: Option<String>,
+    kind: Kind,
     request: Json,
+}
+
+/// What a breakpoint is about.
+#[derive(Clone, PartialEq, Eq)]
+enum Kind {
+    /// A line of this file.
+    Line(String),
+    /// A function or an event.
+    Function,
+    /// A slot or a shared variable.
+    Data,
 }
 
 /// What the session knows.
@@ -58,6 +78,8 @@ struct Session {
     has_begun: bool,
     /// The strand that has stopped.
     strand: Option<u64>,
+    /// Whether the others run meanwhile.
+    others_run: bool,
     frames: Vec<Json>,
     frame: usize,
     interrupted: Arc<AtomicBool>,
@@ -85,6 +107,7 @@ pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted));
     let ready = client
         .ask("initialize", json!({}))
+        .and_then(|_| client.ask("launch", json!({ "stop": arguments.stop.name() })))
         .and_then(|_| client.ask("setExceptionBreakpoints", json!({ "filters": ["uncaught"] })));
     let session = Session {
         client,
@@ -93,6 +116,7 @@ pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
         made: 0,
         has_begun: false,
         strand: None,
+        others_run: false,
         frames: Vec::new(),
         frame: 0,
         interrupted,
@@ -162,6 +186,7 @@ impl Session {
                 Ok(())
             }
             "break" | "b" => self.set_breakpoint(rest),
+            "watch" => self.watch(rest),
             "delete" => self.delete(rest),
             "catch" => self.catch(rest),
             "run" | "continue" | "c" if !self.has_begun => {
@@ -170,18 +195,29 @@ impl Session {
                 self.wait()
             }
             "run" | "continue" | "c" => self.resume("continue"),
+            "wait" if self.has_begun && (self.others_run || self.strand.is_none()) => self.wait(),
+            "wait" => Err("all strands stand".into()),
+            "pause" => self.pause(rest),
+            "strand" => self.look_at(rest.parse().map_err(|_| "which strand?")?),
             "next" | "n" => self.resume("next"),
-            "step" | "s" => self.resume("stepIn"),
+            "step" | "s" if rest.is_empty() => self.resume("stepIn"),
+            "step" | "s" => self.step_to(rest),
+            "steps" => self.list_names("squall/steps"),
+            "points" => self.list_names("squall/breakpoints"),
             "out" | "o" => self.resume("stepOut"),
             "where" | "w" => self.show_frames(rest),
             "frame" | "f" => self.choose(rest.parse().map_err(|_| "which frame?")?),
-            "up" => self.choose(self.frame + 1),
-            "down" => self.choose(self.frame.checked_sub(1).ok_or("this is the innermost frame")?),
+            "up" => self.choose(self.next_frame()),
+            "down" => self.choose(self.frame_below()?),
             "variables" | "v" => self.show_variables(),
             "print" | "p" => self.show_value(rest),
             "parts" => self.show_parts(rest),
             "set" => self.set(rest),
             "list" | "l" => self.list(),
+            "bytecode" => self.show_bytecode(),
+            "complete" => self.complete(rest),
+            "restart" => self.restart(),
+            "goto" => self.go_to(rest.parse().map_err(|_| "which line?")?),
             "strands" => self.show_strands(),
             _ => Err(format!("there is no command {command}; `help` lists them")),
         }
@@ -190,65 +226,72 @@ impl Session {
     /// Sets the breakpoint of a text such as `12 if x > 3`.
     fn set_breakpoint(&mut self, text: &str) -> Done {
         let (place, options) = text.split_once(' ').unwrap_or((text, ""));
-        let mut request = json!({});
-        let mut rest = options.trim();
-        while !rest.is_empty() {
-            let (word, following) =
-                rest.split_once(' ').ok_or(format!("what does {rest} mean?"))?;
-            let end = ["after ", "log "]
-                .iter()
-                .filter_map(|word| following.find(&format!(" {word}")))
-                .min();
-            let (value, next) = match (word, end) {
-                ("log", _) | (_, None) => (following, ""),
-                (_, Some(end)) => following.split_at(end),
-            };
-            let name = match word {
-                "if" => "condition",
-                "after" => "hitCondition",
-                "log" => "logMessage",
-                _ => return Err(format!("what does {word} mean?")),
-            };
-            request[name] = json!(value.trim());
-            rest = next.trim();
-        }
+        let mut request = options_of(options)?;
         let (file, line) = match place.rsplit_once(':') {
             Some((file, line)) if line.parse::<u32>().is_ok() => (file.to_owned(), line),
             _ => (self.program.clone(), place),
         };
-        let file = match line.parse::<u32>() {
+        let kind = match line.parse::<u32>() {
             Ok(line) => {
                 request["line"] = json!(line);
-                Some(file)
+                Kind::Line(file)
             }
             Err(_) if place.is_empty() => return Err("where?".into()),
             Err(_) => {
                 request["name"] = json!(place);
-                None
+                Kind::Function
             }
         };
+        self.add(kind, request)
+    }
+
+    /// Sets the data breakpoint of a text such as `counter count if new > 3`.
+    fn watch(&mut self, text: &str) -> Done {
+        let end = [" if ", " after "].iter().filter_map(|word| text.find(word)).min();
+        let (expression, options) = text.split_at(end.unwrap_or(text.len()));
+        if expression.is_empty() {
+            return Err("watch what?".into());
+        }
+        let mut request = options_of(options)?;
+        let frame = self.frame_id()?;
+        let info = self
+            .client
+            .ask("dataBreakpointInfo", json!({ "name": expression.trim(), "frameId": frame }))?;
+        if info["dataId"].is_null() {
+            return Err(info["description"].as_str().unwrap_or_default().to_owned());
+        }
+        request["dataId"] = info["dataId"].clone();
+        request["accessType"] = json!("write");
+        self.add(Kind::Data, request)
+    }
+
+    /// Adds a breakpoint, and says what the server makes of it.
+    fn add(&mut self, kind: Kind, request: Json) -> Done {
         self.made += 1;
-        self.breakpoints.push(Breakpoint { number: self.made, file: file.clone(), request });
-        let set = self.send_breakpoints(file.as_deref())?;
-        let is_known = set.last().is_some_and(|last| last["verified"] == true);
-        let where_to = match set.last().and_then(|last| last["line"].as_u64()) {
+        self.breakpoints.push(Breakpoint { number: self.made, kind: kind.clone(), request });
+        let set = self.send_breakpoints(&kind)?;
+        let last = set.last().unwrap_or(&Json::Null);
+        let where_to = match last["line"].as_u64() {
             Some(line) => format!(" at line {line}"),
-            None if is_known => String::new(),
+            None if last["verified"] == true => String::new(),
             None => " when its code is loaded".into(),
         };
         print(&format!("breakpoint {}{where_to}\n", self.made));
         Ok(())
     }
 
-    /// Tells the server all breakpoints of a file, or of functions; answers what it has made of them.
-    fn send_breakpoints(&mut self, file: Option<&str>) -> Result<Vec<Json>, String> {
-        let list = self.breakpoints.iter().filter(|each| each.file.as_deref() == file);
+    /// Tells the server all breakpoints of a kind; answers what it has made of them.
+    fn send_breakpoints(&mut self, kind: &Kind) -> Result<Vec<Json>, String> {
+        let list = self.breakpoints.iter().filter(|each| each.kind == *kind);
         let list: Vec<Json> = list.map(|each| each.request.clone()).collect();
-        let answer = match file {
-            Some(file) => self
+        let answer = match kind {
+            Kind::Line(file) => self
                 .client
                 .ask("setBreakpoints", json!({ "source": { "path": file }, "breakpoints": list })),
-            None => self.client.ask("setFunctionBreakpoints", json!({ "breakpoints": list })),
+            Kind::Function => {
+                self.client.ask("setFunctionBreakpoints", json!({ "breakpoints": list }))
+            }
+            Kind::Data => self.client.ask("setDataBreakpoints", json!({ "breakpoints": list })),
         }?;
         Ok(answer["breakpoints"].as_array().cloned().unwrap_or_default())
     }
@@ -259,18 +302,18 @@ impl Session {
             _ => Some(text.parse().map_err(|_| "which breakpoint?")?),
         };
         let is_gone = |each: &Breakpoint| number.is_none_or(|number| each.number == number);
-        let mut files: Vec<Option<String>> = Vec::new();
+        let mut kinds: Vec<Kind> = Vec::new();
         for gone in self.breakpoints.iter().filter(|each| is_gone(each)) {
-            if !files.contains(&gone.file) {
-                files.push(gone.file.clone());
+            if !kinds.contains(&gone.kind) {
+                kinds.push(gone.kind.clone());
             }
         }
-        if files.is_empty() {
+        if kinds.is_empty() {
             return Err("there is no such breakpoint".into());
         }
         self.breakpoints.retain(|each| !is_gone(each));
-        for file in files {
-            self.send_breakpoints(file.as_deref())?;
+        for kind in kinds {
+            self.send_breakpoints(&kind)?;
         }
         Ok(())
     }
@@ -290,10 +333,32 @@ impl Session {
     }
 
     fn resume(&mut self, request: &str) -> Done {
-        self.client.ask(request, json!({ "threadId": self.strand }))?;
+        let arguments = json!({ "threadId": self.strand, "singleThread": self.others_run });
+        self.client.ask(request, arguments)?;
         self.strand = None;
         self.frames.clear();
         self.wait()
+    }
+
+    /// Has a strand stop, or the next one that runs.
+    fn pause(&mut self, text: &str) -> Done {
+        let strand: u64 = match text {
+            "" => 0,
+            _ => text.parse().map_err(|_| "which strand?")?,
+        };
+        self.client.ask("pause", json!({ "threadId": strand }))?;
+        self.wait()
+    }
+
+    /// Looks at a strand, which may have stopped before.
+    fn look_at(&mut self, strand: u64) -> Done {
+        let outer = self.strand.replace(strand);
+        if let Err(problem) = self.fetch_frames() {
+            self.strand = outer;
+            return Err(problem);
+        }
+        self.frame = self.own_frame();
+        self.show_frame()
     }
 
     /// Waits until the program stops or ends.
@@ -328,6 +393,7 @@ impl Session {
 
     fn stopped(&mut self, body: &Json) -> Done {
         self.strand = body["threadId"].as_u64();
+        self.others_run = body["allThreadsStopped"] == false;
         let what = match (body["reason"].as_str(), body["description"].as_str()) {
             (Some("exception"), _) => body["text"].as_str().unwrap_or("an exception").to_owned(),
             (_, Some(description)) => description.to_owned(),
@@ -338,11 +404,22 @@ impl Session {
             return Ok(());
         }
         self.fetch_frames()?;
-        // The library's frames are of interest only if there are no others.
-        let is_own = |frame: &Json| frame["presentationHint"] != "subtle";
-        self.frame = self.frames.iter().position(is_own).unwrap_or(0);
-        print(&format!("{what}: "));
+        self.frame = self.own_frame();
+        match self.strand.filter(|_| self.others_run) {
+            Some(strand) => print(&format!("strand {strand}, {what}: ")),
+            None => print(&format!("{what}: ")),
+        }
         self.show_frame()
+    }
+
+    /// The innermost frame of the program. The library's are of interest only if there are no others.
+    fn own_frame(&self) -> usize {
+        let is_own = |frame: &Json| frame["presentationHint"] == "normal";
+        let is_origin = |frame: &Json| frame["presentationHint"] == "label";
+        let own = self.frames.iter().take_while(|frame| !is_origin(frame)).position(is_own);
+        // Without code of its own, the strand is about to process a message.
+        let first = || self.frames.iter().position(|frame| !is_label(frame));
+        own.or_else(first).unwrap_or(0)
     }
 
     fn fetch_frames(&mut self) -> Done {
@@ -392,13 +469,80 @@ impl Session {
         Ok(())
     }
 
+    /// A step with a name.
+    fn step_to(&mut self, name: &str) -> Done {
+        let strand = self.strand.ok_or("no strand has stopped")?;
+        let arguments = json!({ "threadId": strand, "singleThread": true, "step": name });
+        self.client.ask("squall/step", arguments)?;
+        self.strand = None;
+        self.frames.clear();
+        self.wait()
+    }
+
+    /// The names that the server has for steps or breakpoints.
+    fn list_names(&mut self, request: &str) -> Done {
+        let answer = self.client.ask(request, json!({}))?;
+        for list in ["steps", "breakpoints", "events"] {
+            for each in answer[list].as_array().into_iter().flatten() {
+                let text = each["label"].as_str().or(each["description"].as_str());
+                let name = each["name"].as_str().unwrap_or_default();
+                print(&format!("  {name:<25} {}\n", text.unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self) -> Done {
+        let frame = self.frame_id()?;
+        self.client.ask("restartFrame", json!({ "frameId": frame }))?;
+        self.wait()
+    }
+
+    fn go_to(&mut self, line: u32) -> Done {
+        let strand = self.strand.ok_or("no strand has stopped")?;
+        self.client.ask("goto", json!({ "threadId": strand, "targetId": line }))?;
+        self.wait()
+    }
+
+    /// The instructions of the frame's function, with a mark at the one where the frame stands.
+    fn show_bytecode(&mut self) -> Done {
+        /// The longest functions that are shown.
+        const MOST: i64 = 1_000;
+        let here = self.current()?["instructionPointerReference"].clone();
+        let range = json!({
+            "memoryReference": here, "instructionOffset": -MOST, "instructionCount": 2 * MOST,
+        });
+        let answer = self.client.ask("disassemble", range)?;
+        let all = answer["instructions"].as_array().into_iter().flatten();
+        for each in all.filter(|each| each["presentationHint"] != "invalid") {
+            let mark = if each["address"] == here { "→" } else { " " };
+            print(&format!("{mark} {}\n", each["instruction"].as_str().unwrap_or_default()));
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, text: &str) -> Done {
+        let frame = self.frame_id()?;
+        let column = text.encode_utf16().count() + 1;
+        let answer = self
+            .client
+            .ask("completions", json!({ "text": text, "column": column, "frameId": frame }))?;
+        for target in answer["targets"].as_array().into_iter().flatten() {
+            print(&format!("  {}\n", target["label"].as_str().unwrap_or_default()));
+        }
+        Ok(())
+    }
+
     fn show_frames(&mut self, text: &str) -> Done {
         self.current()?;
         let count: usize =
             if text.is_empty() { 20 } else { text.parse().map_err(|_| "how many?")? };
         for (number, frame) in self.frames.iter().enumerate().take(count) {
             let mark = if number == self.frame { "→" } else { " " };
-            print(&format!("{mark} {number}  {}\n", placed(frame)));
+            match is_label(frame) {
+                true => print(&format!("  {}\n", frame["name"].as_str().unwrap_or_default())),
+                false => print(&format!("{mark} {number}  {}\n", placed(frame))),
+            }
         }
         if self.frames.len() > count {
             print(&format!("  … and {} more\n", self.frames.len() - count));
@@ -406,8 +550,21 @@ impl Session {
         Ok(())
     }
 
+    /// The frame that has called the current one, or has sent its message.
+    fn next_frame(&self) -> usize {
+        let above = self.frames.iter().enumerate().skip(self.frame + 1);
+        let next = above.filter(|(_, frame)| !is_label(frame)).map(|(number, _)| number).next();
+        next.unwrap_or(self.frames.len())
+    }
+
+    /// The frame that the current one has called.
+    fn frame_below(&self) -> Result<usize, String> {
+        let below = self.frames[..self.frame].iter().rposition(|frame| !is_label(frame));
+        below.ok_or_else(|| "this is the innermost frame".into())
+    }
+
     fn choose(&mut self, frame: usize) -> Done {
-        if frame >= self.frames.len() {
+        if self.frames.get(frame).is_none_or(is_label) {
             return Err("there is no such frame".into());
         }
         self.frame = frame;
@@ -448,11 +605,11 @@ impl Session {
 
     fn set(&mut self, text: &str) -> Done {
         let (name, value) = text.split_once('=').ok_or("set NAME = EXPRESSION")?;
-        let reference = self.frame_id()?;
+        let frame = self.frame_id()?;
         let (name, value) = (name.trim(), value.trim());
         let answer = self.client.ask(
-            "setVariable",
-            json!({ "variablesReference": reference, "name": name, "value": value }),
+            "setExpression",
+            json!({ "frameId": frame, "expression": name, "value": value }),
         )?;
         print(&format!("{name} = {}\n", answer["value"].as_str().unwrap_or_default()));
         Ok(())
@@ -473,6 +630,35 @@ fn show_all(variables: &Json) {
         let text = |name: &str| each[name].as_str().unwrap_or_default().to_owned();
         print(&format!("  {} = {}\n", text("name"), text("value")));
     }
+}
+
+/// Whether a frame is a line between stacks.
+fn is_label(frame: &Json) -> bool {
+    frame["presentationHint"] == "label"
+}
+
+/// The request that the options of a breakpoint mean, such as `if x > 3 after 2`.
+fn options_of(text: &str) -> Result<Json, String> {
+    let mut request = json!({});
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (word, following) = rest.split_once(' ').ok_or(format!("what does {rest} mean?"))?;
+        let end =
+            ["after ", "log "].iter().filter_map(|word| following.find(&format!(" {word}"))).min();
+        let (value, next) = match (word, end) {
+            ("log", _) | (_, None) => (following, ""),
+            (_, Some(end)) => following.split_at(end),
+        };
+        let name = match word {
+            "if" => "condition",
+            "after" => "hitCondition",
+            "log" => "logMessage",
+            _ => return Err(format!("what does {word} mean?")),
+        };
+        request[name] = json!(value.trim());
+        rest = next.trim();
+    }
+    Ok(request)
 }
 
 /// A frame in a line.

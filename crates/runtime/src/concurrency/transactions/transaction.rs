@@ -82,6 +82,10 @@ pub fn try_begin(
 /// saved state. Otherwise nothing has happened.
 #[inline(never)]
 pub fn try_commit(thread: &mut Thread) -> bool {
+    if thread.watch.is_on && thread.vm.debugging.debugger().is_some() {
+        // A debugger may stop the strand after the call.
+        return false;
+    }
     let strand = thread.strand();
     let Thread { memory: Some(memory), transaction: Some(transaction), mutator, seat, .. } = thread
     else {

@@ -1,0 +1,173 @@
+//! The forms of the protocol's messages: what requests mean, and what answers and events say. `server` and `looks` use it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use squall_events::Kind;
+use squall_runtime::library::inspection;
+use squall_runtime::state::vm::Vm;
+
+use crate::breakpoints::{Breakpoint, Request};
+use crate::control::Reason;
+use crate::goals::{STEPS, StepRow};
+use crate::points::{self, POINTS, Point};
+use crate::stopped::Shown;
+
+/// The exit code of a program that the client has ended.
+pub(crate) const TERMINATED: i32 = 143;
+
+pub(crate) fn capabilities() -> Json {
+    json!({
+        "supportsConfigurationDoneRequest": true,
+        "supportsFunctionBreakpoints": true,
+        "supportsConditionalBreakpoints": true,
+        "supportsHitConditionalBreakpoints": true,
+        "supportsLogPoints": true,
+        "supportsEvaluateForHovers": true,
+        "supportsSetVariable": true,
+        "supportsExceptionInfoRequest": true,
+        "supportsExceptionFilterOptions": true,
+        "supportsLoadedSourcesRequest": true,
+        "supportsTerminateRequest": true,
+        "supportsDelayedStackTraceLoading": true,
+        "supportsDataBreakpoints": true,
+        "supportsSetExpression": true,
+        "supportsCompletionsRequest": true,
+        "completionTriggerCharacters": [" ", "."],
+        "supportsRestartFrame": true,
+        "supportsGotoTargetsRequest": true,
+        "supportsBreakpointLocationsRequest": true,
+        "supportsDisassembleRequest": true,
+        "supportsSteppingGranularity": true,
+        "supportsSingleThreadExecutionRequests": true,
+        "exceptionBreakpointFilters": [
+            {
+                "filter": "uncaught",
+                "label": "Exceptions that nothing catches",
+                "default": true,
+                "supportsCondition": true,
+                "conditionDescription": "names of classes",
+            },
+            {
+                "filter": "all",
+                "label": "All exceptions",
+                "default": false,
+                "supportsCondition": true,
+                "conditionDescription": "names of classes",
+            },
+        ],
+    })
+}
+
+pub(crate) fn text(value: &Json) -> Result<String, String> {
+    value.as_str().map(str::to_owned).ok_or_else(|| "a text is missing".into())
+}
+
+pub(crate) fn index(value: &Json) -> usize {
+    value.as_u64().unwrap_or_default() as usize
+}
+
+pub(crate) fn request_of(json: &Json) -> Result<Request, String> {
+    let given = |name: &str| json[name].as_str().filter(|text| !text.is_empty());
+    let hits = match given("hitCondition") {
+        Some(text) => {
+            let digits = text.trim_start_matches(['>', '=', ' ']);
+            Some(digits.parse().map_err(|_| format!("{text} is no number of hits"))?)
+        }
+        None => None,
+    };
+    Ok(Request {
+        line: json["line"].as_u64().unwrap_or_default() as u32,
+        column: json["column"].as_u64().map(|column| column as u32),
+        condition: given("condition").map(str::to_owned),
+        hits,
+        log: given("logMessage").map(str::to_owned),
+    })
+}
+
+pub(crate) fn of_breakpoint(breakpoint: &Breakpoint) -> Json {
+    let mut json = json!({ "id": breakpoint.id, "verified": breakpoint.line.is_some() });
+    match breakpoint.line {
+        // Events have no line.
+        Some(0) => {}
+        Some(line) => json["line"] = json!(line),
+        None => json["message"] = json!("no code was loaded so far for this place"),
+    }
+    json
+}
+
+pub(crate) fn of_stop(strand: Option<u64>, reason: &Reason, stops_all: bool) -> Json {
+    let mut body = json!({ "allThreadsStopped": stops_all });
+    if let Some(strand) = strand {
+        body["threadId"] = json!(strand);
+    }
+    match reason {
+        Reason::Breakpoint(ids) => {
+            body["reason"] = json!("breakpoint");
+            body["hitBreakpointIds"] = json!(ids);
+        }
+        Reason::Step => body["reason"] = json!("step"),
+        Reason::Pause => body["reason"] = json!("pause"),
+        Reason::Restart => body["reason"] = json!("restart"),
+        Reason::Goto => body["reason"] = json!("goto"),
+        Reason::Event(ids, names) => {
+            body["reason"] = json!("function breakpoint");
+            body["description"] = json!(names.join(", "));
+            body["hitBreakpointIds"] = json!(ids);
+        }
+        Reason::Write(id, change) => {
+            body["reason"] = json!("data breakpoint");
+            body["description"] = json!(change);
+            body["hitBreakpointIds"] = json!([id]);
+        }
+        Reason::Exception(class, text) => {
+            body["reason"] = json!("exception");
+            body["description"] = json!(class);
+            body["text"] = json!(text);
+        }
+    }
+    body
+}
+
+pub(crate) fn threads(is_stopped: impl Fn(u64) -> bool) -> Json {
+    let strands = inspection::strands(Vm::of_process());
+    let thread = |seen: &inspection::SeenStrand| {
+        let state = if is_stopped(seen.number) { "is stopped" } else { &seen.state };
+        json!({ "id": seen.number, "name": format!("{}, {state}", seen.name) })
+    };
+    json!({ "threads": strands.iter().map(thread).collect::<Vec<_>>() })
+}
+
+/// The steps of the request `squall/step`.
+pub(crate) fn steps() -> Json {
+    let step = |step: &StepRow| json!({ "name": step.name, "label": step.label });
+    json!({ "steps": STEPS.iter().map(step).collect::<Vec<_>>() })
+}
+
+/// The names that function breakpoints can have beside those of functions.
+pub(crate) fn points() -> Json {
+    let point = |point: &Point| json!({ "name": point.name, "description": point.sentence });
+    let event = |kind: &Kind| json!({ "name": points::name_of(*kind), "description": kind.sentence().trim() });
+    let events = Kind::ALL.iter().filter(|kind| points::stops_strands(**kind)).map(event);
+    json!({
+        "breakpoints": POINTS.iter().map(point).collect::<Vec<_>>(),
+        "events": events.collect::<Vec<_>>(),
+    })
+}
+
+pub(crate) fn loaded_sources() -> Json {
+    let vm = Vm::of_process();
+    let modules = (0..).map_while(|number| vm.modules.at(number));
+    let mut sources: HashMap<String, Json> = HashMap::new();
+    for module in modules.filter(|module| !module.bytecode.is_image()) {
+        let path = module.bytecode.path_text();
+        let source = json!({ "name": path, "path": crate::places::absolute(Path::new(path)) });
+        sources.insert(path.to_owned(), source);
+    }
+    json!({ "sources": sources.into_values().collect::<Vec<_>>() })
+}
+
+pub(crate) fn plain(name: String, value: String) -> Shown {
+    Shown { name, value, class: String::new(), reference: 0, named: 0, indexed: 0 }
+}
