@@ -182,14 +182,14 @@ fn after_locals(tokens: &[Token]) -> usize {
 
 /// The last token of the expected value that begins here: its line ends outside of brackets, or a period follows.
 fn last_of_expected(source: &Source, tokens: &[Token], first: usize) -> usize {
-    let line = |index: usize| source.line(tokens[index].span.start);
+    let line = |token: &Token| source.line(token.span.start);
     let (mut depth, mut last) = (0_usize, first.min(tokens.len()) - 1);
-    for index in first..tokens.len() {
-        let ends_line = index > first && line(index) > line(last);
-        if depth == 0 && (ends_line || tokens[index].kind == TokenKind::Period) {
+    for (index, token) in tokens.iter().enumerate().skip(first) {
+        let ends_line = index > first && line(token) > line(&tokens[last]);
+        if depth == 0 && (ends_line || token.kind == TokenKind::Period) {
             break;
         }
-        depth = depth_after(depth, tokens[index].kind);
+        depth = depth_after(depth, token.kind);
         last = index;
     }
     last
