@@ -66,7 +66,7 @@ const fn aimed(name: &'static str, aim: Aim, label: &'static str) -> StepRow {
 }
 
 /// All steps.
-pub const STEPS: &[StepRow] = &[
+pub static STEPS: &[StepRow] = &[
     local("resume", "continue", "Go on"),
     local("over", "next", "Step over"),
     local("into", "stepIn", "Step into"),

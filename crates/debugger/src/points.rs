@@ -81,7 +81,7 @@ pub const BEFORE_COMMIT: &str = "atomic:before-commit";
 pub const TURN_END: &str = "async:after";
 
 /// All, by model.
-pub const POINTS: &[Point] = &[
+pub static POINTS: &[Point] = &[
     code("message:sender", Code::Sends, "Before an eventual send."),
     turn("message:receiver", Which::All, "Where the turn for a message begins."),
     turn(
