@@ -36,13 +36,23 @@ pub struct Arguments {
 /// A program in C or C++, and the output that it must have.
 struct Program {
     source: &'static str,
+    /// The files that are its arguments.
+    files: &'static [&'static str],
     /// The last line of its output.
     last: &'static str,
 }
 
 const fn program(source: &'static str, last: &'static str) -> Program {
-    Program { source, last }
+    let files = &["examples/embedding/pipeline.ns", "examples/embedding/areas.sqasm"];
+    Program { source, files, last }
 }
+
+/// The program that looks at what leaves a sandbox.
+const CELLS: Program = Program {
+    source: "crates/capi/tests/cells.c",
+    files: &["tests/attacks/guests/cells.ns"],
+    last: "closure written: plain refused",
+};
 
 /// A sanitizer, and the programs that run with it.
 struct Sanitizer {
@@ -68,7 +78,7 @@ const SANITIZERS: [Sanitizer; 2] = [
             program("crates/capi/tests/border.c", "done"),
             program("crates/capi/tests/hostile.c", "done"),
             program("crates/capi/tests/threads.c", "done"),
-            program("crates/capi/tests/cells.c", "closure written: plain refused"),
+            CELLS,
             program("examples/embedding/embed.c", "second machine: refused"),
             program("examples/embedding/embed.cpp", "thrown: HostError: area: not today"),
         ],
@@ -150,10 +160,8 @@ impl Sanitizer {
 
     /// Runs a program once.
     fn watch(&self, program: &Program, executable: &Path, library: &Path) -> Result<(), String> {
-        let examples = root().join("examples/embedding");
         let mut command = Command::new(executable);
-        command.args([examples.join("pipeline.ns"), examples.join("areas.sqasm")]);
-        command.arg(root().join("tests/attacks/guests/cells.ns"));
+        command.args(program.files.iter().map(|name| root().join(name)));
         command.env("LD_LIBRARY_PATH", library).env(self.options.0, self.options.1);
         let output = output_of(&mut command)?;
         let text = String::from_utf8_lossy(&output.stdout);

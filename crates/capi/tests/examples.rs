@@ -49,8 +49,22 @@ fn compiler(variable: &str, name: &str) -> Option<String> {
     Command::new(&compiler).arg("--version").output().ok().map(|_| compiler)
 }
 
-/// Compiles a program and runs it with the example's module; answers its output.
+/// The arguments of the examples, and of programs that need none.
+const MODULES: &[&str] = &["examples/embedding/pipeline.ns", "examples/embedding/areas.sqasm"];
+
+/// Compiles a program and runs it with the examples' modules; answers its output.
 fn output_of(compiler: &str, options: &[&str], source: &str, name: &str) -> String {
+    output_with(MODULES, compiler, options, source, name)
+}
+
+/// Compiles a program and runs it with these files; answers its output.
+fn output_with(
+    files: &[&str],
+    compiler: &str,
+    options: &[&str],
+    source: &str,
+    name: &str,
+) -> String {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let libraries = library_folder(name);
     let mut command = Command::new(compiler);
@@ -61,13 +75,7 @@ fn output_of(compiler: &str, options: &[&str], source: &str, name: &str) -> Stri
     assert!(made.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&made.stderr));
     let mut command = Command::new(&program);
     command.env("LD_LIBRARY_PATH", &libraries);
-    let files = [
-        "examples/embedding/pipeline.ns",
-        "examples/embedding/areas.sqasm",
-        "tests/attacks/guests/cells.ns",
-    ]
-    .map(|name| root().join(name));
-    let run = command.args(files).output();
+    let run = command.args(files.iter().map(|name| root().join(name))).output();
     let run = run.expect("the program can be started");
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{}\n{errors}", run.status);
@@ -112,7 +120,9 @@ fn what_leaves_a_sandbox() {
     let Some(compiler) = compiler("CC", "cc") else {
         return println!("skipped: there is no C compiler");
     };
-    let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/cells.c", "cells_c");
+    let guest = ["tests/attacks/guests/cells.ns"];
+    let source = "crates/capi/tests/cells.c";
+    let output = output_with(&guest, &compiler, &["-std=c11"], source, "cells_c");
     assert_eq!(output, include_str!("cells.txt"));
 }
 
