@@ -137,7 +137,7 @@ impl Breakpoints {
 
     /// The places of a point get a hidden breakpoint.
     pub fn hide_at_point(&mut self, vm: &'static Vm, id: u64, point: &Point) -> Changes {
-        let modules = (0..).map_while(|number| vm.modules.at(number));
+        let modules = vm.modules.all();
         let all = modules.flat_map(|module| points::places(module, point.code));
         let places: Vec<Place> = all.map(|(place, _)| place).collect();
         stand(&mut self.places, id, &places);
@@ -186,7 +186,7 @@ impl Breakpoints {
     /// Finds the places of all breakpoints that have none, without those that are gone.
     fn place_again(&mut self, vm: &'static Vm, gone: &[u64]) -> Changes {
         let mut changes = self.take_away(gone);
-        for module in (0..).map_while(|number| vm.modules.at(number)) {
+        for module in vm.modules.all() {
             changes.set.extend(self.search(module).0);
         }
         changes

@@ -236,7 +236,7 @@ impl Control {
                 set.push(Ok(breakpoint.clone()));
                 watches.set.push(Watch { breakpoint, target });
             }
-            let modules = (0..).map_while(|number| vm.modules.at(number));
+            let modules = vm.modules.all();
             let writers = modules.flat_map(|module| watches::writers(module, &watches)).collect();
             (set, breakpoints.set_writers(writers))
         })

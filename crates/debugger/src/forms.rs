@@ -158,7 +158,7 @@ pub(crate) fn points() -> Json {
 
 pub(crate) fn loaded_sources() -> Json {
     let vm = Vm::of_process();
-    let modules = (0..).map_while(|number| vm.modules.at(number));
+    let modules = vm.modules.all();
     let mut sources: HashMap<String, Json> = HashMap::new();
     for module in modules.filter(|module| !module.bytecode.is_image()) {
         let path = module.bytecode.path_text();

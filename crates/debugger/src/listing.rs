@@ -15,7 +15,7 @@ use crate::places::{functions, key};
 
 /// The instruction at an address; `None` if none begins there.
 pub fn place_at(vm: &'static Vm, address: usize) -> Option<Place> {
-    let modules = (0..).map_while(|number| vm.modules.at(number));
+    let modules = vm.modules.all();
     modules.flat_map(functions).find_map(|function| {
         let start = function.code.as_ptr().addr();
         let pc = address.checked_sub(start)? / size_of_val(function.code.first()?);

@@ -488,6 +488,6 @@ impl Machine {
 
     /// The modules loaded so far.
     pub fn modules(&self) -> impl Iterator<Item = &'static LoadedModule> {
-        (0..).map_while(|number| self.vm.modules.at(number))
+        self.vm.modules.all()
     }
 }

@@ -347,7 +347,7 @@ impl Server {
         let (from, to) =
             (u32::try_from(from).unwrap_or(u32::MAX), u32::try_from(to).unwrap_or(u32::MAX));
         let vm = Vm::of_process();
-        let modules = (0..).map_while(|number| vm.modules.at(number));
+        let modules = vm.modules.all();
         let is_meant = |module: &&'static LoadedModule| {
             absolute(Path::new(module.bytecode.path_text())) == path
         };

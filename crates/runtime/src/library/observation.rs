@@ -649,6 +649,6 @@ pub fn heap(vm: &Vm) -> HeapStatistics {
 
 /// Whether the file of a module that is loaded has this path.
 pub fn has_module(vm: &Vm, path: &str) -> bool {
-    let mut modules = (0..).map_while(|number| vm.modules.at(number));
+    let mut modules = vm.modules.all();
     modules.any(|module| module.bytecode.path_text() == path)
 }

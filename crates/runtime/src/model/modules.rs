@@ -186,6 +186,11 @@ impl ModuleTable {
         Some(Provider { module, path: module.bytecode.name().unwrap_or_default() })
     }
 
+    /// The loaded modules in the order of their numbers, with those that are loaded meanwhile.
+    pub fn all(&self) -> impl Iterator<Item = &'static LoadedModule> {
+        (0..).map_while(|number| self.at(number))
+    }
+
     /// The loaded module with this number.
     pub fn at(&self, number: usize) -> Option<&'static LoadedModule> {
         self.loaded.lock().get(number).copied()

@@ -127,9 +127,9 @@ fn factory_of(program: &Module) -> &'static str {
         return "";
     };
     let class_methods = main.class_methods.iter().map(|method| method.selector);
-    let mut selectors = class_methods.chain([main.factory_selector]);
-    let selectors: Vec<&str> = selectors.by_ref().map(|id| program.string(id)).collect();
-    let known = [PROGRAM_FACTORY, "new"].into_iter();
+    let selectors = class_methods.chain([main.factory_selector]);
+    let selectors: Vec<&str> = selectors.map(|id| program.string(id)).collect();
+    let known = [PROGRAM_FACTORY, "new"];
     known.into_iter().find(|factory| selectors.contains(factory)).unwrap_or_default()
 }
 

@@ -427,7 +427,7 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn at(vm: &Vm, address: usize) -> Option<Line> {
-        let modules = (0..).map_while(|number| vm.modules.at(number));
+        let modules = vm.modules.all();
         let mut functions = modules.flat_map(|module| module.linked_functions());
         let function = functions
             .find(|function| function.code.as_ptr_range().contains(&(address as *const _)))?;
