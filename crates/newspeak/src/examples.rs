@@ -253,7 +253,8 @@ fn title(before: &[(String, String)], examples: &[Example], example: &Example) -
 /// Refuses an example whose code is not a list of statements, so that it does not end the classes around it.
 fn check(source: &Source, example: &Example) -> Result<(), Vec<Diagnostic>> {
     let mut writer = Writer { source, text: String::new(), line: 1, copies: Vec::new() };
-    writer.code(example);
+    // Statements, so that no mistake is about a bracket that the author has not written.
+    writer.code(example, ["", ". ", ""]);
     let Writer { text, copies, .. } = writer;
     let module = Source::new(source.name(), text);
     let tests = Tests { module, names: Vec::new(), copies };
@@ -294,20 +295,23 @@ impl Writer<'_> {
             self.put("\n");
             self.line += 1;
         }
-        self.code(example);
+        self.code(example, ["self the: (", ") is: (", ")"]);
         self.put(" ^ self checked ) ) : ( public TEST_CONTEXT = () )");
     }
 
-    /// Writes the code of an example, with its claims as messages.
-    fn code(&mut self, example: &Example) {
+    /// Writes the code of an example, with these texts before, between and behind the parts of its claims.
+    fn code(&mut self, example: &Example, [before, between, behind]: [&str; 3]) {
         let mut place = example.code.start;
         for claim in &example.claims {
             self.copy(place, claim.start);
-            self.put("self the: (");
+            self.put(before);
             self.copy(claim.start, claim.sign.start);
-            self.put(") is: (");
+            self.put(between);
             self.copy(claim.sign.end, claim.end);
-            self.put(if claim.has_period { ")" } else { ")." });
+            self.put(behind);
+            if !claim.has_period {
+                self.put(".");
+            }
             place = claim.end;
         }
         self.copy(place, example.code.end);
