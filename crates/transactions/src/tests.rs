@@ -236,12 +236,14 @@ fn what_is_in_the_way_of_a_quick_read() {
     assert_eq!(quick, None, "an inevitable attempt reserves");
 }
 
+/// Rounds of each thread in the tests with several threads. Miri takes minutes for a thousand.
+const ROUNDS: u64 = if cfg!(miri) { 100 } else { 20_000 };
+
 /// Threads move amounts between cells. The sum is right whenever a thread looks, in a transaction or with single loads
 /// of cells that are only changed together.
 #[test]
 fn sums_are_right_at_every_moment() {
     const CELLS: u32 = 16;
-    const ROUNDS: u64 = 20_000;
     const FULL: u64 = 1_000_000;
     let memory = Memory::new(CELLS as usize, 3);
     memory.cells.iter().for_each(|cell| cell.store(FULL, Ordering::Relaxed));
@@ -290,7 +292,6 @@ fn sums_are_right_at_every_moment() {
 /// see a pair half changed.
 #[test]
 fn accesses_outside_take_part() {
-    const ROUNDS: u64 = 20_000;
     let memory = Memory::new(4, 4);
     std::thread::scope(|scope| {
         for _ in 0..2 {
