@@ -127,6 +127,13 @@ const TARGETS: &[Target] = &[
         ..PLAIN
     },
     Target {
+        name: "examples",
+        seeds: &["fuzz/seeds/sources", "lib", "tests/language"],
+        dictionary: Some("fuzz/newspeak.dict"),
+        longest: 16_384,
+        ..PLAIN
+    },
+    Target {
         name: "declarations",
         seeds: &["fuzz/seeds/declarations"],
         dictionary: Some("fuzz/c.dict"),

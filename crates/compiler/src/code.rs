@@ -169,8 +169,10 @@ pub struct Outer {
 /// Why a unit is left.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reason {
-    /// The code behind was never executed, or is not compiled.
+    /// The code behind was never executed.
     Cold,
+    /// Only base code executes the instruction.
+    Baseline,
     /// A value was not of the kind that the feedback shows.
     Kind,
     /// A result was out of range.
@@ -190,7 +192,7 @@ pub enum Reason {
 impl Reason {
     /// Whether it says nothing about the code, which is entered again.
     pub fn is_passing(self) -> bool {
-        matches!(self, Reason::Poll | Reason::Conflict | Reason::Room)
+        matches!(self, Reason::Baseline | Reason::Poll | Reason::Conflict | Reason::Room)
     }
 }
 
@@ -198,6 +200,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Reason::Cold => "code that was never executed",
+            Reason::Baseline => "an instruction for base code",
             Reason::Kind => "a value of another kind",
             Reason::Overflow => "a result out of range",
             Reason::Poll => "a request to the thread",

@@ -197,6 +197,14 @@ pub struct MachineFacts {
     pub arguments: i32,
     /// Offset of the address in the thread that the native stack must not pass.
     pub floor: i32,
+    /// Offset of the address of the strand in the thread.
+    pub strand: i32,
+    /// Offset in a strand of the number that no other strand has, a word.
+    pub strand_identity: i32,
+    /// Offset in a strand of what others wish of it, 64 bits.
+    pub strand_wishes: i32,
+    /// The bit in that of the wish to end it.
+    pub killed: i64,
 }
 
 /// Parts of the runtime with an address.

@@ -6,7 +6,7 @@ use dynasmrt::x64::X64Relocation;
 use squall_heap::{HEADER_OFFSET, Mutator, TAG_POINTER};
 use squall_runtime::tiers::function::{Accesses, Entries, Function, NativeCode, Site};
 use squall_runtime::tiers::lookup::CacheEntry;
-use squall_runtime::tiers::thread::{Around, NativeStack, State, Thread};
+use squall_runtime::tiers::thread::{Around, NativeStack, State, StrandRef, Thread};
 
 /// The assembler of machine code.
 pub type Assembler = VecAssembler<X64Relocation>;
@@ -44,6 +44,14 @@ pub mod offset {
     /// The calls and turns until the next sample, in a thread.
     pub const COUNTDOWN: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, countdown)) as i32;
+    /// The strand in a thread.
+    pub const STRAND: i32 = Thread::STRAND as i32;
+    /// The identity in a strand.
+    pub const STRAND_IDENTITY: i32 = StrandRef::IDENTITY as i32;
+    /// The wishes in a strand.
+    pub const STRAND_WISHES: i32 = StrandRef::WISHES as i32;
+    /// The wish to end a strand.
+    pub const KILLED: i64 = StrandRef::KILLED as i64;
     /// The saved function in a thread.
     pub const FUNCTION: i32 = (offset_of!(Thread, state) + offset_of!(State, function)) as i32;
     /// The saved frame in a thread.

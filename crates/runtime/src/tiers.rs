@@ -29,6 +29,7 @@ pub mod tier {
 
 /// A native thread, and where its strand stands.
 pub mod thread {
+    pub use crate::state::strand::StrandRef;
     pub use crate::state::thread::{Around, NativeStack, State, Stop, Thread, Window, allocated};
     pub use crate::state::vm::Vm;
 }

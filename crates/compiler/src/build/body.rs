@@ -518,6 +518,12 @@ impl Body<'_, '_> {
         let state = self.state_before();
         self.end(End::Exit(state));
     }
+
+    /// Leaves the unit exactly before the current instruction, which base code executes.
+    pub fn leave_unit(&mut self) {
+        let state = self.state_here();
+        self.end(End::Exit(state));
+    }
 }
 
 /// States.

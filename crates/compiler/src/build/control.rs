@@ -6,12 +6,37 @@ use squall_bytecode::instructions::{Field, Opcode};
 
 use crate::build::body::{Body, representation};
 use crate::facts::ConstantFact;
-use crate::ir::entities::Value;
+use crate::ir::entities::{StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Representation, Type};
 use crate::ir::values::{Bits, Cell, Condition, Place, WordBits};
 use crate::ir::{End, Jump};
 use crate::words;
+
+/// Whether units are left before each instruction with this opcode: the activation itself changes, or code goes on in
+/// several places.
+pub fn leaves(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        ReturnNonlocal
+            | EndProcess
+            | Par
+            | Branch
+            | EndBranch
+            | ParFor
+            | Accept
+            | EndAccept
+            | Alt
+            | AltPriority
+            | AltRead
+            | AltAfter
+            | AltSkip
+            | AltIf
+            | AltEnd
+            | Raise
+    )
+}
 
 impl Body<'_, '_> {
     /// Builds the current instruction.
@@ -40,6 +65,7 @@ impl Body<'_, '_> {
             Primitive => self.primitive(),
             LoadCaptured => self.load_captured(),
             MakeContext => self.make_context(),
+            MakeHome => self.make_home(),
             LoadContext => self.load_context(),
             StoreContext => self.store_context(),
             MakeClosure => self.make_closure(),
@@ -50,10 +76,9 @@ impl Body<'_, '_> {
             CheckValue => self.check_value(),
             StoreElement => self.initialize_element(),
             Unbox | ConvertExact | MapGet => self.decide(),
-            // The activation itself changes, or code goes on in several places.
-            ReturnNonlocal | ResumeUnwind | EndProcess | Par | Branch | EndBranch | ParFor
-            | Accept | EndAccept | Alt | AltPriority | AltRead | AltAfter | AltSkip | AltIf
-            | AltEnd | Raise => self.exit(),
+            ReturnNonlocal => self.return_nonlocal(),
+            ResumeUnwind => self.resume_unwind(),
+            opcode if leaves(opcode) => self.leave_unit(),
             _ => {
                 if !self.typed() {
                     self.generic();
@@ -396,6 +421,65 @@ impl Body<'_, '_> {
     fn return_value(&mut self) {
         let value = self.operand(Field::A);
         self.leave(value);
+    }
+
+    /// Returns from the activation that the marker stands for. If it is one of this unit, code goes on after its call, as all
+    /// between are in the unit, too, and have no regions; otherwise the stack is unwound outside of the unit.
+    fn return_nonlocal(&mut self) {
+        let (value, marker) = (self.operand(Field::A), self.operand(Field::B));
+        let found = self.activations_until(marker).filter(|_| self.function.regions.is_empty());
+        let Some((home, markers)) = found else { return self.leave_unit() };
+        let layout = Layouts::of(words::layouts::HOME);
+        let markers: Vec<Value> =
+            markers.into_iter().map(|each| self.guard(Op::GuardLayout(layout), &[each])).collect();
+        let nil = self.word(words::NIL);
+        for marker in markers {
+            self.store(Op::StoreSlot(Place(0)), &[marker, nil]);
+        }
+        let is_inlined = self.builder.unit.state(home).parent.is_some();
+        if is_inlined {
+            let current = self.current.take().expect("a block is being built");
+            let home = self.builder.unit.state(home).activation;
+            self.builder.early_returns.push((home, current, value));
+        } else {
+            self.end(End::Return(value));
+        }
+    }
+
+    /// The state of the caller that a marker stands for, and the markers of all that are left if it is returned from; none,
+    /// if the unit's callers have to be unwound.
+    fn activations_until(&self, marker: Value) -> Option<(StateId, Vec<Value>)> {
+        let unit = &self.builder.unit;
+        let wanted = unit.root(marker);
+        let mut markers = Vec::new();
+        let mut outer = self.parent;
+        while let Some(id) = outer {
+            let state = unit.state(id);
+            let function =
+                self.builder.facts.function(unit.activations[state.activation.index()].function);
+            let of_home = |each: &&(Register, Value)| Some(each.0) == function.home;
+            if !function.regions.is_empty() {
+                return None;
+            }
+            if let Some(&(_, home)) = state.registers.iter().find(of_home) {
+                markers.push(home);
+                if unit.root(home) == wanted {
+                    return function.result.is_tagged().then_some((id, markers));
+                }
+            }
+            outer = state.parent;
+        }
+        None
+    }
+
+    /// The end of an `ensure` region's handler. Unwinding enters handlers in base code, so here nothing is being unwound. A
+    /// strand that is to end was not stopped by a poll in the handler: it stops now.
+    fn resume_unwind(&mut self) {
+        let token = self.operand(Field::A);
+        self.guard(Op::GuardNil, &[token]);
+        let state = self.state_here();
+        let block = self.current.expect("a block is being built");
+        self.builder.emit(block, Op::GuardNotKilled, &[], Some(state));
     }
 
     /// Leaves the activation with a value.

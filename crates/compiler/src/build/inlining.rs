@@ -7,6 +7,7 @@
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::Opcode;
+use squall_bytecode::module::RegionKind;
 
 use crate::build::body::Body;
 use crate::build::sends::Message;
@@ -26,7 +27,8 @@ impl Body<'_, '_> {
         let limits = builder.limits;
         let code = builder.facts.function(function);
         let is_interpreted = !builder.facts.may_be_inlined(function);
-        if code.is_imported() || !code.regions.is_empty() || is_interpreted {
+        let has_handlers = code.regions.iter().any(|region| region.kind != RegionKind::Ensure);
+        if code.is_imported() || has_handlers || is_interpreted {
             return Some(Why::Shape(function));
         }
         if builder.chain.len() > limits.depth {
@@ -65,7 +67,9 @@ impl Body<'_, '_> {
         let mut body = Body::new(self.builder, activation, Some(parent));
         body.start_inlined(block, &message.operands, state);
         body.run();
-        let returns = body.returns;
+        let mut returns = body.returns;
+        let early = self.builder.early_returns.extract_if(.., |each| each.0 == activation);
+        returns.extend(early.map(|(_, block, value)| (block, value)));
         self.builder.unit.origin = Some(self.origin());
         self.continue_after(returns)
     }

@@ -14,7 +14,7 @@
 //! # Where code ends
 //!
 //! Code that was never executed, and bytecodes that change the activation itself (unwinding, forks), leave the unit: the
-//! baseline tier goes on in the frame. Bytecodes without an operation of their own are executed by the baseline tier's
+//! baseline tier goes on in the frame. A return from a closure's home is a jump if the home is in the unit. Bytecodes without an operation of their own are executed by the baseline tier's
 //! helper (`instruction`).
 
 mod body;
@@ -36,6 +36,7 @@ use crate::passes::kinds;
 
 use body::Body;
 
+pub(crate) use control::leaves;
 pub(crate) use sends::MOST_LEAF_ARGUMENTS;
 
 /// Builds a unit.
@@ -77,8 +78,14 @@ pub fn build_with(
     if facts.function(function).is_imported() {
         return Err(CompileError::Unsupported("it has no code"));
     }
-    let mut builder =
-        Builder { facts, unit: Unit::default(), limits, left: limits.unit, chain: Vec::new() };
+    let mut builder = Builder {
+        facts,
+        unit: Unit::default(),
+        limits,
+        left: limits.unit,
+        chain: Vec::new(),
+        early_returns: Vec::new(),
+    };
     let activation = builder.add_activation(function, 0);
     let block = builder.unit.add_block();
     let mut body = Body::new(&mut builder, activation, None);
@@ -96,6 +103,8 @@ struct Builder<'f> {
     left: usize,
     /// The functions of the activations that are being built, the outermost first.
     chain: Vec<FunctionRef>,
+    /// The blocks of closures that return from an inlined activation around them, with that and the value.
+    early_returns: Vec<(ActivationId, Block, Value)>,
 }
 
 impl Builder<'_> {

@@ -8,7 +8,7 @@ use crate::facts::{Action, ClassPath, Seen};
 use crate::ir::entities::{StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Type};
-use crate::ir::values::{Condition, Place};
+use crate::ir::values::{Cell, Condition, Place};
 use crate::words::{self, layouts};
 
 /// Objects with more slots, variables or elements are made by the runtime.
@@ -26,6 +26,21 @@ impl Body<'_, '_> {
         let closure = self.get(Register(0));
         let value = self.emit(Op::LoadCaptured(Place(self.field(Field::Bc))), &[closure]);
         self.define(value);
+    }
+
+    /// The marker of this activation: an object of its frame and the strand.
+    pub fn make_home(&mut self) {
+        let class = self.emit(Op::Cell(Cell::OBJECT_CLASS), &[]);
+        self.allocate(Op::NewObject(layouts::HOME), &[class]);
+        let marker = self.operand(Field::A);
+        let frame = self.emit(Op::FrameWord(self.place(Register(0))), &[]);
+        let strand = self.emit(Op::StrandWord, &[]);
+        let block = self.current.expect("a block is being built");
+        // Nothing else has the object, so earlier states stay right.
+        for (index, word) in [frame, strand].into_iter().enumerate() {
+            let store = Op::StoreSlot(Place(index as u32));
+            self.builder.emit(block, store, &[marker, word], None);
+        }
     }
 
     /// The helper makes the object; what it is, is known. A guard after it may still leave before it: then another

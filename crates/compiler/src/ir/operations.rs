@@ -199,6 +199,7 @@ operations! {
     "try_leaf" TryLeaf(PrimitiveRef) any Word Pure;
     "character_at" CharacterAt(PrimitiveRef) ww Word Guard;
     "poll" Poll n None Guard;
+    "guard_not_killed" GuardNotKilled n None Guard;
     "load_guarded_slot" LoadGuardedSlot(Place) w Word Guard;
     "store_guarded_slot" StoreGuardedSlot(Place) ww None Guard;
     "load_guarded_element" LoadGuardedElement wi Word Guard;
@@ -251,6 +252,8 @@ operations! {
     "length" Length w I64 Pure;
     "load_element" LoadElement wi Word Read;
     "load_captured" LoadCaptured(Place) w Word Pure;
+    "frame_word" FrameWord(Place) n Word Pure;
+    "strand_word" StrandWord n Word Pure;
     "store_element" StoreElement wiw None Write;
     "barrier" Barrier ww None Write;
     "admit" Admit(SlotKind) w None Write;
@@ -299,8 +302,10 @@ impl Op {
 
     /// Whether the operation is right only where it stands, though it is pure or a guard.
     pub fn is_pinned(self) -> bool {
-        let is_pinned =
-            matches!(self, Op::Assume(_) | Op::AssumeWithin(_) | Op::Argument(_) | Op::Poll);
+        let is_pinned = matches!(
+            self,
+            Op::Assume(_) | Op::AssumeWithin(_) | Op::Argument(_) | Op::Poll | Op::GuardNotKilled
+        );
         is_pinned || self.is_guarded_access() || self.is_absent()
     }
 
@@ -332,7 +337,7 @@ impl Op {
 
     /// Whether leaving the unit by it says nothing about the code.
     pub fn leaves_in_passing(self) -> bool {
-        self == Op::Poll || self.is_guarded_access()
+        matches!(self, Op::Poll | Op::GuardNotKilled) || self.is_guarded_access()
     }
 
     /// Whether it can be removed if nothing uses its result. Leaving the unit never changes what the program does, so

@@ -40,6 +40,8 @@ impl Lowering<'_, '_> {
                 let result = data.result.expect("an argument has a value");
                 self.load_frame(place, self.unit.representation(result))
             }
+            Op::FrameWord(place) => self.place_address(place),
+            Op::StrandWord => self.strand_identity(),
             Op::Same => self.needs_box(inst).unwrap_or_else(|| {
                 let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
                 self.b.ins().icmp(IntCC::Equal, left, right)

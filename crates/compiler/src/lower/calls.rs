@@ -34,7 +34,7 @@ impl Lowering<'_, '_> {
             }
             Op::Send(window) => {
                 let site = self.symbol(Symbol::Site(function, pc));
-                let frame = self.window(window);
+                let frame = self.place_address(window);
                 self.call_helper(Helper::Send, &[frame, site])
             }
             _ => self.execute(activation, pc),
@@ -55,7 +55,7 @@ impl Lowering<'_, '_> {
         callee: ir::Value,
     ) -> ir::Value {
         let site = self.symbol(Symbol::Site(caller, pc));
-        let frame = self.window(window);
+        let frame = self.place_address(window);
         self.b.ins().store(trusted(), site, frame, -8);
         let entry = self.b.ins().load(I64, trusted(), callee, self.machine.entry);
         self.call_address(CallConv::Tail, entry, &[frame, callee])
@@ -86,14 +86,14 @@ impl Lowering<'_, '_> {
     }
 
     /// The opcode of an instruction in the module.
-    fn opcode(&self, activation: ActivationId, pc: u32) -> u8 {
+    pub fn opcode(&self, activation: ActivationId, pc: u32) -> u8 {
         let function = self.unit.activations[activation.index()].function;
         self.facts.function(function).code[pc as usize] as u8
     }
 
-    /// The address of a callee's frame.
-    fn window(&mut self, window: Place) -> ir::Value {
-        self.b.ins().iadd_imm_s(self.frame, 8 * i64::from(window.0))
+    /// The address of a place in the frame.
+    pub fn place_address(&mut self, place: Place) -> ir::Value {
+        self.b.ins().iadd_imm_s(self.frame, 8 * i64::from(place.0))
     }
 
     fn frame_of(&mut self, activation: ActivationId) -> ir::Value {

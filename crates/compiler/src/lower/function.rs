@@ -10,7 +10,9 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
+use squall_bytecode::instructions::Opcode;
 
+use crate::build::leaves;
 use crate::code::{Exit, Outer, Reason, Start};
 use crate::facts::{Facts, Helper, MachineFacts, Symbol};
 use crate::ir::entities::{Block, Inst, Value};
@@ -289,9 +291,13 @@ impl<'u, 'b> Lowering<'u, 'b> {
                 let word = self.as_bits(value);
                 self.b.ins().return_(&[word]);
             }
-            End::Exit(_) => {
+            End::Exit(state) => {
                 let path = self.residence.of_block[&block];
-                let target = self.way_out(path, Reason::Cold, None);
+                let state = self.unit.state(*state);
+                let opcode = Opcode::of_word(u32::from(self.opcode(state.activation, state.pc)));
+                let is_expected = opcode.is_some_and(leaves);
+                let reason = if is_expected { Reason::Baseline } else { Reason::Cold };
+                let target = self.way_out(path, reason, None);
                 self.b.ins().jump(target, &[]);
             }
         }
@@ -352,6 +358,12 @@ impl Lowering<'_, '_> {
 
     pub fn thread(&mut self) -> ir::Value {
         self.b.ins().get_pinned_reg(I64)
+    }
+
+    /// The strand that runs.
+    pub fn strand(&mut self) -> ir::Value {
+        let thread = self.thread();
+        self.b.ins().load(I64, trusted(), thread, self.machine.strand)
     }
 
     /// The address of a part of the runtime.

@@ -22,6 +22,7 @@ impl Lowering<'_, '_> {
         let op = self.unit.inst(inst).op;
         match op {
             Op::Poll => self.poll(inst),
+            Op::GuardNotKilled => self.guard_not_killed(inst),
             Op::Guard | Op::GuardNot => {
                 let condition = self.argument(inst, 0);
                 self.leave_unless(inst, condition, op == Op::Guard, Reason::Condition);
@@ -94,6 +95,14 @@ impl Lowering<'_, '_> {
         // One instruction compares the word in memory.
         let is_set = self.b.ins().icmp_imm_s(IntCC::NotEqual, limit, 0);
         self.leave_unless(inst, is_set, true, Reason::Poll);
+    }
+
+    fn guard_not_killed(&mut self, inst: Inst) {
+        let strand = self.strand();
+        let wishes = self.b.ins().load(I64, trusted(), strand, self.machine.strand_wishes);
+        let killed = self.b.ins().band_imm_u(wishes, self.machine.killed);
+        let is_killed = self.b.ins().icmp_imm_s(IntCC::NotEqual, killed, 0);
+        self.leave_unless(inst, is_killed, false, Reason::Poll);
     }
 
     /// One instruction compares the kind in memory.

@@ -79,6 +79,12 @@ impl Lowering<'_, '_> {
         self.b.ins().load(I64, trusted(), object, offset)
     }
 
+    /// The number that no other strand has, as a word.
+    pub fn strand_identity(&mut self) -> ir::Value {
+        let strand = self.strand();
+        self.b.ins().load(I64, trusted(), strand, self.machine.strand_identity)
+    }
+
     /// The address of an element, as a value and an offset.
     fn element(&mut self, inst: Inst) -> (ir::Value, i32) {
         let array = self.argument(inst, 0);

@@ -34,6 +34,7 @@ pub fn result_kind(unit: &Unit, op: Op, arguments: &[Value], given: Type) -> Typ
         Op::GuardNotNil => kind(0).without_nil(),
         Op::GuardPlain => kind(0),
         Op::GuardFunction(_) => kind(0).meet(Type::of_layout(layouts::BLOCK)),
+        Op::FrameWord(_) | Op::StrandWord => Type::INTEGER,
         Op::Extend => Type::integers(Range::new(0, 1)),
         Op::Length | Op::TextLength(_) => Type::integers(Range::new(0, MOST_ELEMENTS)),
         Op::CharacterAt(_) => Type::objects(Layouts::of(layouts::STRING)),

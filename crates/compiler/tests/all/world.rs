@@ -274,7 +274,17 @@ impl Facts for World {
     }
 
     fn machine(&self) -> MachineFacts {
-        MachineFacts { limit: 8, entry: 0, arguments: 4, floor: 24, window: 32 }
+        MachineFacts {
+            limit: 8,
+            entry: 0,
+            arguments: 4,
+            floor: 24,
+            window: 32,
+            strand: 40,
+            strand_identity: 0,
+            strand_wishes: 8,
+            killed: 1,
+        }
     }
 
     /// Addresses that tell apart what they belong to: the uppermost four bits are the kind.

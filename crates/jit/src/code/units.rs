@@ -223,7 +223,7 @@ impl ExitRecord {
         returns: Option<Vec<(usize, u32)>>,
     ) {
         self.grant(patience);
-        if exit.reason.is_passing() {
+        if exit.reason.is_passing() && exit.reason != Reason::Baseline {
             self.countdown.store(TURNS_AFTER_POLL, Ordering::Relaxed);
         }
         let code = Code::of(destination.function, destination.code.accesses);

@@ -316,6 +316,10 @@ impl Facts for RuntimeFacts<'_> {
             entry: offset::entry(self.accesses),
             arguments: offset::ARGUMENTS,
             floor: offset::NATIVE_FLOOR,
+            strand: offset::STRAND,
+            strand_identity: offset::STRAND_IDENTITY,
+            strand_wishes: offset::STRAND_WISHES,
+            killed: offset::KILLED,
         }
     }
 

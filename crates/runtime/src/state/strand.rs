@@ -274,8 +274,9 @@ struct WithBottom<const N: usize> {
 /// The priority of ordinary strands.
 pub const ORDINARY_PRIORITY: u8 = 40;
 
-/// The address of a strand's native part, which stays where it is as long as the VM.
+/// The address of a strand's native part, which stays where it is as long as the VM. Machine code reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(transparent)]
 pub struct StrandRef(NonNull<Strand>);
 
 // SAFETY: the strand is `Sync`.
@@ -398,6 +399,15 @@ impl StrandRef {
     pub fn origin(self) -> Option<&'static Site> {
         self.origin.get()
     }
+
+    /// Offset of [`identity`](StrandRef::identity) from the strand's address.
+    pub const IDENTITY: usize = std::mem::offset_of!(Strand, identity);
+
+    /// Offset of the wishes of others from the strand's address.
+    pub const WISHES: usize = std::mem::offset_of!(Strand, status) + Status::WISHES;
+
+    /// The wish to [end it](StrandRef::is_killed).
+    pub const KILLED: u64 = Status::KILLED;
 
     /// A number that no other strand has, as a small integer's bits.
     #[inline(always)]

@@ -9,6 +9,7 @@
 //! its next poll, and [`Thread::requests`], which has their requests.
 
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
@@ -568,6 +569,9 @@ impl Thread {
     pub fn strand(&self) -> StrandRef {
         self.strand.expect("guest code runs in a strand")
     }
+
+    /// Offset of the address of the strand that runs here.
+    pub const STRAND: usize = offset_of!(Thread, strand);
 
     /// The strand that runs here, if one does.
     pub fn running_strand(&self) -> Option<StrandRef> {

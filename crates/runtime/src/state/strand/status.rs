@@ -156,6 +156,15 @@ impl Default for Status {
     }
 }
 
+/// What machine code reads.
+impl Status {
+    /// Offset of the wishes.
+    pub const WISHES: usize = std::mem::offset_of!(Status, wishes);
+
+    /// The wish to [end](Status::is_killed) the strand.
+    pub const KILLED: u64 = KILLED;
+}
+
 /// Queries, for any thread. The answer may be out of date when it arrives.
 impl Status {
     #[inline(always)]
