@@ -2,7 +2,8 @@
 //! test for overflow, and indices that were in bounds stay small. [`crate::optimise`] runs this pass after `loops`.
 //!
 //! A comparison decides a branch or is the condition of a guard. In the blocks behind it that it dominates, and behind
-//! the guard, uses of an operand become uses of an `assume_within`, whose type has the narrower range. States keep the
+//! the guard, uses of an operand become uses of an `assume_within`, whose type has the narrower range. So do uses of what
+//! the operand differs from by a constant: where `i - 1` is an index in bounds, `i` is small, too. States keep the
 //! operand itself. The pass comes after `loops`, because what is assumed stays where it is.
 
 use std::collections::HashMap;
@@ -119,6 +120,30 @@ impl Walk<'_> {
         placed.push(inst);
         let narrowed = self.unit.inst(inst).result.expect("an assumption has a value");
         self.narrowed.insert(root, narrowed);
+        if let Some((source, range)) = self.source(root, kind.range()) {
+            self.narrow(source, Some(range), placed);
+        }
+    }
+
+    /// The value that differs by a constant from one in a range, and the range that it has.
+    fn source(&self, value: Value, range: Option<Range>) -> Option<(Value, Range)> {
+        let (inst, range) = (self.unit.definition(value)?, range?);
+        let &[left, right] = &inst.arguments[..] else { return None };
+        let (source, distance) = match (inst.op, self.unit.integer(left), self.unit.integer(right))
+        {
+            (Op::Add | Op::AddSmall, None, Some(right)) => (left, right.checked_neg()?),
+            (Op::Add | Op::AddSmall, Some(left), None) => (right, left.checked_neg()?),
+            (Op::Subtract | Op::SubtractSmall, None, Some(right)) => (left, right),
+            _ => return None,
+        };
+        let source = self.here(source);
+        let before = self.unit.kind(source).range()?;
+        let is_exact = |end: i64| end.checked_sub(distance).is_some();
+        if !is_exact(before.least) || !is_exact(before.greatest) {
+            return None;
+        }
+        let moved = |end: i64| end.saturating_add(distance);
+        Some((source, Range::new(moved(range.least), moved(range.greatest))))
     }
 }
 
