@@ -10,6 +10,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -347,28 +348,36 @@ impl Sandboxes {
         }
     }
 
-    /// Keeps the orphans of sandboxes whose objects are live, in full collections.
+    /// Keeps the orphans of sandboxes that can still end, by their own objects or those of sandboxes around them, in full
+    /// collections.
     pub(crate) fn keep_orphans(&self, tracer: &mut Tracer<'_>) {
         for sandbox in self.used() {
-            if tracer.is_live(sandbox.0.object.get()) {
+            if sandbox.chain().any(|each| tracer.is_live(each.0.object.get())) {
                 sandbox.0.orphans.lock().iter_mut().for_each(|orphan| tracer.keep(orphan));
             }
         }
     }
 
-    /// Follows the objects that survive, and frees the sandboxes of the others; answers how many.
+    /// Follows the objects that survive, and frees the sandboxes of the others; answers how many. The orphans of a sandbox
+    /// that is freed break when the next one around it ends.
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> usize {
         let Table { used, free } = &mut *self.table.lock();
-        let before = used.len();
-        used.retain(|sandbox| {
-            let survives = sandbox.0.object.update(tracer);
-            if !survives {
-                sandbox.clear();
-                free.push(*sandbox);
+        let (survivors, dead): (Vec<SandboxRef>, Vec<SandboxRef>) =
+            used.iter().partition(|sandbox| sandbox.0.object.update(tracer));
+        for sandbox in &dead {
+            let mut orphans = std::mem::take(&mut *sandbox.0.orphans.lock());
+            let survives = |each: &SandboxRef| survivors.iter().any(|it| ptr::eq(it.0, each.0));
+            // Most sandboxes have no orphans, so few searches are made.
+            if !orphans.is_empty()
+                && let Some(heir) = sandbox.chain().find(survives)
+            {
+                heir.0.orphans.lock().append(&mut orphans);
             }
-            survives
-        });
-        before - used.len()
+        }
+        dead.iter().for_each(|sandbox| sandbox.clear());
+        *used = survivors;
+        free.extend_from_slice(&dead);
+        dead.len()
     }
 
     /// Says which sandboxes are over.
