@@ -240,13 +240,15 @@ impl Names {
         }
     }
 
-    /// A text in which words such as `#61c8865`, `s25` and `thread 25` have the names of the transcript.
+    /// A text in which words such as `#61c8865`, `s25` and `thread 25` have the names of the transcript, and workers have
+    /// no numbers.
     fn text(&mut self, text: &str) -> String {
         let mut last = "";
         let words = text.split_inclusive([' ', ',']).map(|word| {
             let bare = word.trim_end_matches([' ', ',']);
             let end = &word[bare.len()..];
             let is_after = ["thread", "turn", "process", "strand"].contains(&last);
+            let is_worker = last == "worker";
             last = bare;
             let number = |digits: &str| digits.parse::<u64>().ok();
             let is_hash =
@@ -262,7 +264,8 @@ impl Names {
             if let Some(strand) = bare.strip_prefix('s').and_then(number) {
                 return format!("s{}{end}", self.strand(strand));
             }
-            match number(bare).filter(|_| is_after) {
+            match number(bare).filter(|_| is_after || is_worker) {
+                Some(_) if is_worker => format!("…{end}"),
                 Some(strand) => format!("{}{end}", self.strand(strand)),
                 None => word.to_owned(),
             }
