@@ -202,14 +202,14 @@ impl GlobalRoots {
     }
 }
 
-/// Visits the words of the strand that runs on a thread which stands. If none runs, the thread's state is that of a strand
-/// which has left it, and whose frames may be gone.
+/// Visits the words of the strand that runs on a thread which stands. If none runs, the thread has only what the last one
+/// left: words that belong to no strand, and a state whose frames may be gone.
 pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
-    thread.message.iter().copied().for_each(&mut *visit);
-    thread.window.words().for_each(&mut *visit);
     if thread.running_strand().is_none() {
         return;
     }
+    thread.message.iter().copied().for_each(&mut *visit);
+    thread.window.words().for_each(&mut *visit);
     // SAFETY: the thread stands, and its frames stay in place.
     let mut visit = |root: RootAddress| visit(unsafe { root.word() });
     visit_state(thread.state, thread.stands_before, &mut visit);
