@@ -14,8 +14,8 @@
 //! # Where code ends
 //!
 //! Code that was never executed, and bytecodes that change the activation itself (unwinding, forks), leave the unit: the
-//! baseline tier goes on in the frame. A return from a closure's home is a jump if the home is in the unit. Bytecodes without an operation of their own are executed by the baseline tier's
-//! helper (`instruction`).
+//! baseline tier goes on in the frame. A return from a closure's home is a jump if the home is in the unit. Bytecodes
+//! without an operation of their own are executed by the baseline tier's helper (`instruction`).
 
 mod body;
 mod control;

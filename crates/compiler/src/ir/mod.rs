@@ -104,7 +104,7 @@ pub enum Why {
     Primitive(PrimitiveRef),
     /// A message whose action the compiler does not know.
     Action,
-    /// A call of a function with regions, or that waits for its strand.
+    /// A call of a function that catches exceptions or waits for its strand.
     Shape(FunctionRef),
     /// A call of a function that is too large for this place.
     Size(FunctionRef),
