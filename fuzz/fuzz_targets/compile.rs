@@ -6,6 +6,7 @@ use squall_bytecode::assembler::assemble;
 use squall_bytecode::disassembler::disassemble;
 use squall_bytecode::format;
 use squall_bytecode::verifier::{Trust, verify};
+use squall_fuzzing::forms::assert_places;
 use squall_newspeak::diagnostics::{Diagnostic, json, render};
 use squall_newspeak::{CompileOptions, Severity, Source, compile_source, dump, lexer, parse};
 
@@ -38,9 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Shows diagnostics in all their forms; every place they name is in the text.
 fn show(source: &Source, diagnostics: &[Diagnostic]) {
-    for label in diagnostics.iter().flat_map(|diagnostic| &diagnostic.labels) {
-        assert!(label.span.start <= label.span.end && label.span.end <= source.end().end);
-    }
+    assert_places(source, diagnostics);
     render::to_text(source, diagnostics, render::Colour::None);
     json::to_json_lines(source, diagnostics);
 }

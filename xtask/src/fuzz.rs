@@ -127,7 +127,7 @@ const TARGETS: &[Target] = &[
         ..PLAIN
     },
     Target {
-        name: "examples",
+        name: "doc_examples",
         seeds: &["fuzz/seeds/sources", "lib", "tests/language"],
         dictionary: Some("fuzz/newspeak.dict"),
         longest: 16_384,

@@ -5,6 +5,7 @@ use squall_bytecode::assembler::{assemble, format as lay_out};
 use squall_bytecode::disassembler::disassemble;
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
+use squall_newspeak::diagnostics::Diagnostic;
 use squall_newspeak::format::{FormatError, format as layout_of};
 use squall_newspeak::{CompileOptions, Source, compile_source};
 
@@ -49,6 +50,13 @@ pub fn check_text(text: &str, bytes: &[u8]) -> Result<(), String> {
 fn encoded(text: &str) -> Result<Vec<u8>, String> {
     let module = assemble(text).map_err(|problems| format!("{}\n{text}", problems[0]))?;
     format::encode(&module).map_err(|error| format!("{error}\n{text}"))
+}
+
+/// Panics if a place that diagnostics name is not in the text.
+pub fn assert_places(source: &Source, diagnostics: &[Diagnostic]) {
+    for label in diagnostics.iter().flat_map(|diagnostic| &diagnostic.labels) {
+        assert!(label.span.start <= label.span.end && label.span.end <= source.end().end);
+    }
 }
 
 /// Checks that the layout of a program in Newspeak is that of the same program, and that it is its own layout. A text

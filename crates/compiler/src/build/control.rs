@@ -10,7 +10,7 @@ use crate::ir::entities::{StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Representation, Type};
 use crate::ir::values::{Bits, Cell, Condition, Place, WordBits};
-use crate::ir::{End, Jump};
+use crate::ir::{End, Jump, State};
 use crate::words;
 
 /// Whether units are left before each instruction with this opcode: the activation itself changes, or code goes on in
@@ -427,8 +427,9 @@ impl Body<'_, '_> {
     /// between are in the unit, too, and have no regions; otherwise the stack is unwound outside of the unit.
     fn return_nonlocal(&mut self) {
         let (value, marker) = (self.operand(Field::A), self.operand(Field::B));
-        let found = self.activations_until(marker).filter(|_| self.function.regions.is_empty());
-        let Some((home, markers)) = found else { return self.leave_unit() };
+        let Some((home, markers)) = self.activations_until(marker) else {
+            return self.leave_unit();
+        };
         let layout = Layouts::of(words::layouts::HOME);
         let markers: Vec<Value> =
             markers.into_iter().map(|each| self.guard(Op::GuardLayout(layout), &[each])).collect();
@@ -436,38 +437,36 @@ impl Body<'_, '_> {
         for marker in markers {
             self.store(Op::StoreSlot(Place(0)), &[marker, nil]);
         }
-        let is_inlined = self.builder.unit.state(home).parent.is_some();
-        if is_inlined {
-            let current = self.current.take().expect("a block is being built");
-            let home = self.builder.unit.state(home).activation;
-            self.builder.early_returns.push((home, current, value));
-        } else {
-            self.end(End::Return(value));
+        let &State { activation, parent, .. } = self.builder.unit.state(home);
+        match parent {
+            Some(_) => {
+                let current = self.current.take().expect("a block is being built");
+                self.builder.early_returns.push((activation, current, value));
+            }
+            None => self.end(End::Return(value)),
         }
     }
 
     /// The state of the caller that a marker stands for, and the markers of all that are left if it is returned from; none,
-    /// if the unit's callers have to be unwound.
+    /// if the stack has to be unwound: through the unit's callers, or through a region.
     fn activations_until(&self, marker: Value) -> Option<(StateId, Vec<Value>)> {
         let unit = &self.builder.unit;
         let wanted = unit.root(marker);
         let mut markers = Vec::new();
-        let mut outer = self.parent;
-        while let Some(id) = outer {
+        let (mut left, mut outer) = (self.function, self.parent);
+        while let Some(id) = outer.filter(|_| left.regions.is_empty()) {
             let state = unit.state(id);
             let function =
                 self.builder.facts.function(unit.activations[state.activation.index()].function);
             let of_home = |each: &&(Register, Value)| Some(each.0) == function.home;
-            if !function.regions.is_empty() {
-                return None;
-            }
             if let Some(&(_, home)) = state.registers.iter().find(of_home) {
                 markers.push(home);
                 if unit.root(home) == wanted {
-                    return function.result.is_tagged().then_some((id, markers));
+                    let is_plain = function.regions.is_empty() && function.result.is_tagged();
+                    return is_plain.then_some((id, markers));
                 }
             }
-            outer = state.parent;
+            (left, outer) = (function, state.parent);
         }
         None
     }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use squall_newspeak::diagnostics::Diagnostic;
+use squall_fuzzing::forms::assert_places;
 use squall_newspeak::examples::{as_tests, examples};
 use squall_newspeak::{CompileOptions, Severity, Source, compile_source};
 
@@ -13,20 +13,13 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(tests) => tests,
         Err(refused) => {
             assert!(refused.iter().any(|diagnostic| diagnostic.severity == Severity::Error));
-            return assert_in(&source, &refused);
+            return assert_places(&source, &refused);
         }
     };
     assert!(found.len() <= tests.names.len(), "each example has a name");
     if let Err(mistakes) = compile_source(&tests.module, &CompileOptions { trusted: false }) {
         let mistakes = tests.relocate(mistakes);
         assert!(mistakes.iter().any(|diagnostic| diagnostic.severity == Severity::Error));
-        assert_in(&source, &mistakes);
+        assert_places(&source, &mistakes);
     }
 });
-
-/// Every place that diagnostics name is in the text.
-fn assert_in(source: &Source, diagnostics: &[Diagnostic]) {
-    for label in diagnostics.iter().flat_map(|diagnostic| &diagnostic.labels) {
-        assert!(label.span.start <= label.span.end && label.span.end <= source.end().end);
-    }
-}
