@@ -183,7 +183,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
         ends.max().unwrap_or(0).max(self.unit.extent())
     }
 
-    /// The frame must fit below the limit, which is also how the thread is asked to poll.
+    /// The frame must fit below the limit, which is also how the thread is asked to poll. The entry of a function counts
+    /// as a poll, even if it is left here.
     fn prologue(&mut self, start: Start, has_calls: bool) {
         let words = i64::from(self.extent());
         let thread = self.thread();
@@ -191,6 +192,11 @@ impl<'u, 'b> Lowering<'u, 'b> {
         let end = self.b.ins().iadd_imm_s(self.frame, words * 8);
         let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, limit);
         let cold = self.cold_block();
+        if start == Start::Function
+            && let Some(is_spent) = self.count_poll()
+        {
+            self.go_on_unless(is_spent, cold);
+        }
         self.go_on_unless(is_beyond, cold);
         if has_calls {
             let floor = self.b.ins().load(I64, trusted(), thread, self.machine.floor);
