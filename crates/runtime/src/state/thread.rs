@@ -635,12 +635,16 @@ impl Thread {
         }
     }
 
-    /// Machine code goes on from here. If it counts its polls, only those are slow that others ask for.
+    /// Machine code goes on from here, of the kind that the thread needs. If it counts its polls, only those are slow that
+    /// others ask for.
     #[inline(always)]
     pub fn begin_code(&mut self) {
-        if self.metering.counts_polls && !self.runs_guarded {
-            self.metering.is_counted_by_code = true;
-            self.reset_limit();
+        match self.code_kind() {
+            CodeKind::Metered => {
+                self.metering.is_counted_by_code = true;
+                self.reset_limit();
+            }
+            CodeKind::Bare | CodeKind::Guarded => self.end_code(),
         }
     }
 
