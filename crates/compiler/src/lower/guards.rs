@@ -99,33 +99,6 @@ impl Lowering<'_, '_> {
         self.leave_unless(inst, is_set, true, Reason::Poll);
     }
 
-    /// Counts a poll, and draws more fuel if there is none. If that fails, base code executes the call, and counts it
-    /// again; the poll at a loop's turn is over.
-    fn charge(&mut self, inst: Inst, is_call: bool) {
-        let Some(is_spent) = self.count_poll() else { return };
-        let (spent, done) = (self.cold_block(), self.b.create_block());
-        self.b.ins().brif(is_spent, spent, &[], done, &[]);
-        self.b.switch_to_block(spent);
-        let helper = self.symbol(Symbol::Helper(Helper::DrawFuel));
-        let thread = self.thread();
-        let again = self.b.ins().iconst(I64, i64::from(is_call));
-        let is_paid = self.call_address(CallConv::SystemV, helper, &[thread, again]);
-        let reason = if is_call { Reason::Poll } else { Reason::Fuel };
-        self.leave_unless(inst, is_paid, true, reason);
-        self.b.ins().jump(done, &[]);
-        self.b.switch_to_block(done);
-    }
-
-    /// Takes a poll from the thread's fuel, if the code counts; answers whether too many were taken.
-    pub fn count_poll(&mut self) -> Option<ir::Value> {
-        let offset = self.machine.fuel?;
-        let thread = self.thread();
-        let fuel = self.b.ins().load(I32, trusted(), thread, offset);
-        let left = self.b.ins().iadd_imm_s(fuel, -1);
-        self.b.ins().store(trusted(), left, thread, offset);
-        Some(self.b.ins().icmp_imm_s(IntCC::SignedLessThan, left, 0))
-    }
-
     fn guard_not_killed(&mut self, inst: Inst) {
         let strand = self.strand();
         let wishes = self.b.ins().load(I64, trusted(), strand, self.machine.strand_wishes);
