@@ -16,18 +16,13 @@ use crate::ir::entities::Inst;
 use crate::lower::function::{Lowering, trusted};
 
 impl Lowering<'_, '_> {
-    /// Takes the fuel from the thread, if the code counts its polls. If the beginning counts as a poll, it is counted in the
-    /// thread at once; then the answer is whether the fuel was used up.
+    /// Takes the fuel from the thread, if the code counts its polls. If the beginning counts as a poll, the answer is whether
+    /// the fuel was used up.
     pub fn begin_fuel(&mut self, counts: bool) -> Option<ir::Value> {
         self.machine.fuel?;
         self.fuel = Some(self.b.declare_var(I32));
         self.load_fuel();
-        if !counts {
-            return None;
-        }
-        let is_spent = self.count_poll();
-        self.store_fuel();
-        is_spent
+        if counts { self.count_poll() } else { None }
     }
 
     /// Loads the fuel again: something may have used or drawn some.

@@ -208,6 +208,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
         let body = self.blocks[&Unit::ENTRY];
         self.b.ins().jump(body, &[]);
         self.b.switch_to_block(cold);
+        self.store_fuel();
         match start {
             Start::Function => self.leave_by(Helper::Enter, self.function),
             Start::Loop(_) => {
