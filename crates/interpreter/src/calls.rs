@@ -164,7 +164,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     }
 
     /// The frame does not fit, or the thread is to poll.
-    #[inline(never)]
+    #[inline(always)]
     fn enter_slowly(&mut self, site: &'static Site, function: &'static Function, window: Window) {
         self.slowly(|thread| calls::enter(thread, site, function, window));
         let has_begun = self.thread.stop == Stop::Returned

@@ -11,6 +11,8 @@
 //! operands of the instruction, which the verifier has checked. Between the thread's reference and the frame's words
 //! there is no aliasing: the frame is no part of the thread.
 
+mod leaves;
+
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,16 +20,13 @@ use squall_bytecode::decode::Instruction;
 use squall_bytecode::entities::FunctionId;
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_compiler::code::Start;
-use squall_compiler::words::NO_ANSWER;
-use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word, slot_kinds};
-use squall_runtime::tiers::access::{self, Element, Slot};
+use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word};
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::messages;
-use squall_runtime::tiers::metering;
 use squall_runtime::tiers::number;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::polls;
@@ -89,19 +88,19 @@ pub fn table() -> Helpers {
         leave_unit: leave_unit as *const () as usize,
         make_and_leave: make_and_leave as *const () as usize,
         log: log as *const () as usize,
-        leaf: leaf as *const () as usize,
+        leaf: leaves::leaf as *const () as usize,
         cold_entry: cold_entry as *const () as usize,
         slow_entry: slow_entry as *const () as usize,
         leave_chunk: leave_chunk as *const () as usize,
-        slot_written: slot_written as *const () as usize,
-        admit: admit as *const () as usize,
-        draw_fuel: draw_fuel as *const () as usize,
-        element_written: element_written as *const () as usize,
+        slot_written: leaves::slot_written as *const () as usize,
+        admit: leaves::admit as *const () as usize,
+        draw_fuel: leaves::draw_fuel as *const () as usize,
+        element_written: leaves::element_written as *const () as usize,
         accesses: GuardedAccesses {
-            load_slot: load_slot as *const () as usize,
-            store_slot: store_slot as *const () as usize,
-            load_element: load_element as *const () as usize,
-            store_element: store_element as *const () as usize,
+            load_slot: leaves::load_slot as *const () as usize,
+            store_slot: leaves::store_slot as *const () as usize,
+            load_element: leaves::load_element as *const () as usize,
+            store_element: leaves::store_element as *const () as usize,
         },
         immediate_layouts: immediate_layouts() as usize,
     }
@@ -346,21 +345,6 @@ fn transact(thread: &mut Thread, frame: *mut Word, site: &'static Site, shape: S
         Shape::Commit => transaction::try_commit(thread),
         _ => false,
     }
-}
-
-/// The leaf of a primitive, for optimised code; [`NO_ANSWER`] if it has no answer.
-///
-/// # Safety
-///
-/// As the [module's head](self) says; both words are operands of the primitive's message.
-pub unsafe extern "C" fn leaf(
-    thread: &Thread,
-    primitive: &'static Primitive,
-    first: Word,
-    second: Word,
-) -> u64 {
-    let answer = primitive.leaf().and_then(|leaf| leaf(thread.vm, first, second));
-    answer.map_or(NO_ANSWER, Word::bits)
 }
 
 /// A `primitive` instruction.
@@ -911,96 +895,4 @@ pub unsafe extern "C" fn execute_send_eventually(
     let words = &function.bytecode().code[function.pc_index(pc)..];
     // SAFETY: as the caller promises.
     unsafe { send_eventually(thread, frame, &function.sites[Field::Xlo.extract(words) as usize]) }
-}
-
-/// Guarded accesses: the functions answer [`NO_ANSWER`] or false if something is in the way of the access, which the
-/// interpreter does then.
-macro_rules! guarded_accesses {
-    ($($(#[doc = $doc:literal])* $load:ident, $store:ident, $place:expr;)*) => {
-        $($(#[doc = $doc])*
-        ///
-        /// # Safety
-        ///
-        /// As the [module's head](self) says; the word is an object's, which has the place.
-        pub unsafe extern "C" fn $load(
-            thread: &mut Thread,
-            object: Word,
-            index: usize,
-            pc: usize,
-        ) -> u64 {
-            // SAFETY: as the caller promises.
-            let value = unsafe { access::attempt_load(thread, object.object_unchecked(), $place(index), pc) };
-            value.filter(|_| !chaos::strikes()).map_or(NO_ANSWER, Word::bits)
-        }
-
-        /// Writes there.
-        ///
-        /// # Safety
-        ///
-        /// As for the load.
-        pub unsafe extern "C" fn $store(
-            thread: &mut Thread,
-            object: Word,
-            index: usize,
-            value: Word,
-            pc: usize,
-        ) -> u64 {
-            if chaos::strikes() {
-                return 0;
-            }
-            // SAFETY: as the caller promises.
-            let is_done = unsafe {
-                access::attempt_store(thread, object.object_unchecked(), $place(index), value, pc)
-            };
-            u64::from(is_done)
-        })*
-    };
-}
-
-guarded_accesses! {
-    /// Reads a slot.
-    load_slot, store_slot, Slot;
-    /// Reads an element.
-    load_element, store_element, Element;
-}
-
-/// The rest of the barrier after a store into a slot.
-///
-/// # Safety
-///
-/// As the [module's head](self) says.
-pub unsafe extern "C" fn slot_written(thread: &mut Thread, object: Word, value: Word) {
-    // SAFETY: machine code has stored into the object.
-    let object = unsafe { object.object_unchecked() };
-    thread.mutator.slot_written(object, value);
-}
-
-/// Draws fuel for polls that the code has counted; whether there was enough. Otherwise so many polls are counted again.
-pub extern "C" fn draw_fuel(thread: &mut Thread, again: u64) -> u64 {
-    let is_paid = metering::draw_fuel(thread);
-    if !is_paid {
-        thread.metering.fuel += again as i32;
-    }
-    u64::from(is_paid)
-}
-
-/// Widens the kind of a slot so that it admits a word.
-pub extern "C" fn admit(_thread: &mut Thread, kind: &'static AtomicU32, value: Word) {
-    slot_kinds::admit(kind, value);
-}
-
-/// The rest of the barrier after a store into an element.
-///
-/// # Safety
-///
-/// As the [module's head](self) says.
-pub unsafe extern "C" fn element_written(
-    thread: &mut Thread,
-    array: Word,
-    index: usize,
-    value: Word,
-) {
-    // SAFETY: machine code has stored into the array.
-    let array = unsafe { array.object_unchecked() };
-    thread.mutator.element_was_written(array, index, value);
 }
