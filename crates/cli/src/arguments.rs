@@ -101,6 +101,10 @@ pub struct Run {
     #[arg(long, value_name = "PORT", hide = true)]
     pub debug_connect: Option<u16>,
 
+    /// The run repeats another one, which has shown all warnings
+    #[arg(long, hide = true)]
+    pub debug_again: bool,
+
     /// Serve a page that shows what the program does, at this port of the machine, or at any that is free; with `control`,
     /// the page can also suspend and end strands
     #[arg(long, value_name = "PORT[,control]", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
