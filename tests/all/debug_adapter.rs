@@ -542,7 +542,7 @@ fn no_way_back() -> Result<(), Failed> {
         "program": "tests/debugger/acting.ns", "seed": 1, "options": ["--allow-processes"],
     });
     client.ask("launch", program)?;
-    client.ask("setBreakpoints", breakpoints("tests/debugger/acting.ns", &[6]))?;
+    client.ask("setBreakpoints", breakpoints("tests/debugger/acting.ns", &[7]))?;
     client.ask("configurationDone", json!({}))?;
     let (strand, _) = client.stop()?;
     let problem = client.tried("reverseContinue", json!({ "threadId": strand }))?;
