@@ -4,8 +4,8 @@
 //! Programs otherwise run with the tiers of ordinary runs, in which most of their code is cold. The programs' comments say
 //! what is expected, as in `language`. Programs in bytecode that say `; everywhere` run so, too (`bytecode`).
 //!
-//! Generated programs (`squall_fuzzing::guests`) must print the same in all tiers, whatever that is. `GUESTS=n` sets how
-//! many there are, and `SEED=n` repeats one.
+//! Generated programs (`squall_fuzzing::guests`) must print the same in all tiers, whatever that is. Every second one runs as
+//! a guest of a sandbox, which must take the same fuel, too. `GUESTS=n` sets how many there are, and `SEED=n` repeats one.
 
 use std::path::Path;
 
@@ -70,12 +70,18 @@ fn generated() -> Result<(), String> {
 
 /// Runs a program in all tiers. The interpreter's output is what is expected of the others.
 fn all_tiers_agree(program: &str, seed: u64) -> Result<(), String> {
+    let is_guest = seed % 2 == 1;
     let output = |options: &[&str]| {
         let mut arguments = vec!["run".to_owned()];
         arguments.extend(options.iter().map(|option| option.replace("{seed}", &seed.to_string())));
         let mut run = Run::new(arguments);
         let path = run.scratch.path().join("generated.ns");
         std::fs::write(&path, program).map_err(|error| error.to_string())?;
+        if is_guest {
+            let host = run.scratch.path().join("host.ns");
+            std::fs::write(&host, guests::HOST).map_err(|error| error.to_string())?;
+            run.arguments.push("{scratch}/host.ns".to_owned());
+        }
         run.arguments.push("{scratch}/generated.ns".to_owned());
         let result = run.execute();
         match result.exit {

@@ -11,7 +11,8 @@
 //! | `schedulers` | `cargo xtask schedulers` |
 //!
 //! Miri and the sanitizers need a nightly toolchain. A part whose tools are not installed is skipped, and the command
-//! that installs them is printed. The sanitizer for data races reserves the addresses that the collector needs, so no
+//! that installs them is printed. Until July 2026, Miri let sequentially consistent loads read values that the memory
+//! model forbids (rust-lang/miri#5104): with an older one, the tests of `transactions` fail now and then. The sanitizer for data races reserves the addresses that the collector needs, so no
 //! machine runs with it; and it must know all synchronisation, so Rust's standard library is built with it. The
 //! sanitizer for addresses watches native memory only: objects are in the collector's own pages.
 

@@ -137,7 +137,8 @@ fn against_python(squall: &Path, arguments: &Arguments, name: &str) -> Result<St
 /// The tests of the crate `regex` are where Cargo has put its source.
 fn patterns(squall: &Path) -> Result<String, String> {
     let mut command = cargo();
-    command.args(["metadata", "--offline", "--format-version", "1"]);
+    // Cargo may fetch the packages of other systems, which no build has needed here.
+    command.args(["metadata", "--locked", "--format-version", "1"]);
     let metadata: serde_json::Value = serde_json::from_slice(&output_of(&mut command)?.stdout)
         .map_err(|error| error.to_string())?;
     let packages = metadata["packages"].as_array().ok_or("Cargo names no packages")?;

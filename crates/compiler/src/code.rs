@@ -187,12 +187,17 @@ pub enum Reason {
     Room,
     /// The kind of a slot has widened since the code was made.
     Slot,
+    /// The thread must draw fuel for the polls that it has counted.
+    Fuel,
 }
 
 impl Reason {
     /// Whether it says nothing about the code, which is entered again.
     pub fn is_passing(self) -> bool {
-        matches!(self, Reason::Baseline | Reason::Poll | Reason::Conflict | Reason::Room)
+        matches!(
+            self,
+            Reason::Baseline | Reason::Poll | Reason::Conflict | Reason::Room | Reason::Fuel
+        )
     }
 }
 
@@ -208,6 +213,7 @@ impl fmt::Display for Reason {
             Reason::Conflict => "a conflict with another strand",
             Reason::Room => "no room for an object",
             Reason::Slot => "a slot that has held something else",
+            Reason::Fuel => "no fuel",
         })
     }
 }

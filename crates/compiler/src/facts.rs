@@ -205,6 +205,9 @@ pub struct MachineFacts {
     pub strand_wishes: i32,
     /// The bit in that of the wish to end it.
     pub killed: i64,
+    /// Offset in the thread of its fuel, 32 bits with a sign, if the code is to count its polls: each takes one, and if the
+    /// result is negative, more fuel must be drawn.
+    pub fuel: Option<i32>,
 }
 
 /// Parts of the runtime with an address.
@@ -248,6 +251,9 @@ pub enum Helper {
     Leaf,
     /// Widens a slot's kind: `(thread, address of the kind, word)`, in the System V convention; keeps objects where they are.
     Admit,
+    /// Draws fuel for polls that were counted: `(thread, again)`, as a leaf; 0 if there is not enough. Then `again` polls
+    /// will be counted again.
+    DrawFuel,
     /// Loads a slot by a guarded access: `(thread, object, index, instruction)`, as a leaf; `NO_ANSWER` if the interpreter
     /// must do it.
     LoadGuardedSlot,

@@ -3,8 +3,9 @@
 //!
 //! A program has three classes with the same selectors, two of them related. Their methods compute with small, large and
 //! floating numbers, in variables, slots and array elements; in loops of all kinds, and in closures that are evaluated
-//! inline, passed on, or kept; they return out of closures, signal, handle, and clean up. `main:` calls the methods often
-//! enough to have them optimised, and prints a digest of all answers in between.
+//! inline, passed on, or kept; they return out of closures, signal, handle, and clean up. `run:` calls the methods often
+//! enough to have them optimised, and `main:` prints a digest of all answers in between. A [host](HOST) runs the same in a
+//! sandbox, and prints the fuel that it took, too.
 //!
 //! Each program ends: a method calls methods of greater numbers only, and each call, each
 //! closure and most turns of loops spend one of a few hundred coins; without coins, they signal.
@@ -24,9 +25,26 @@ pub fn program(choices: &mut Choices<'_>) -> String {
     let mut writer = Writer { choices, names: 0 };
     let classes = [("K0", "Base"), ("K1", "K0"), ("K2", "Base")];
     let classes = classes.map(|(name, superclass)| writer.class(name, superclass));
-    let rounds = writer.choices.of(&[40, 120, 300]);
-    [HEAD, &classes.concat(), &TAIL.replace("{rounds}", &rounds.to_string())].concat()
+    let parts = writer.choices.of(&[2, 6, 15]);
+    [HEAD, &classes.concat(), &TAIL.replace("{parts}", &parts.to_string())].concat()
 }
+
+/// A program that runs the generated program in its first argument as a guest of a sandbox.
+pub const HOST: &str = "\
+class Host usingPlatform: platform = Value (
+| private platform = platform. |
+)(
+  public main: args = (
+    | box guest |
+    box:: platform sandboxes named: 'guest' fuel: 1000000000000 heap: nil strands: nil messages: nil.
+    guest:: (box loadModule: (args at: 2)) <-: usingPlatform: platform.
+    ^ (guest <-: parts) whenResolved: [:parts |
+        platform actors async: 1 to: parts do: [:part |
+          (guest <-: run: part) whenResolved: [:digest |
+            (part asString + ' ' + digest + ', ' + box fuelUsed) println ] ] ]
+  )
+)
+";
 
 /// Writes parts of a program.
 struct Writer<'c, 'b> {
@@ -170,12 +188,18 @@ const TAIL: &str = "
     log: object arr
   )
 
-  public main: args = (
-    1 to: {rounds} do: [:round |
+  public parts = ( ^ {parts} )
+
+  public run: part = (
+    part * 20 - 19 to: part * 20 do: [:round |
       drive: K0 round: round.
       drive: K1 round: round.
-      drive: K2 round: round.
-      round % 20 = 0 ifTrue: [ (round asString + ' ' + digest) println ] ].
+      drive: K2 round: round ].
+    ^ digest
+  )
+
+  public main: args = (
+    1 to: parts do: [:part | (part asString + ' ' + (run: part)) println ].
     ^ 0
   )
 )

@@ -17,7 +17,7 @@ use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::Action;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
-use squall_runtime::tiers::thread::{Thread, Window};
+use squall_runtime::tiers::thread::{Stop, Thread, Window};
 use squall_runtime::tiers::transaction;
 use squall_runtime::tiers::unwind;
 
@@ -153,7 +153,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
         let frame = window.start();
         let end = frame.wrapping_add(function.frame_words as usize);
         if end as usize > self.thread.limit.get() {
-            return self.slowly(|thread| calls::enter(thread, site, function, window));
+            return self.enter_slowly(site, function, window);
         }
         // SAFETY: the word below a window is a register of the caller, which the call destroys.
         unsafe { frame.sub(1).cast::<*const Site>().write(site) };
@@ -161,6 +161,18 @@ impl<const MODE: u8> Machine<'_, MODE> {
         self.function = function;
         self.pc = function.code.as_ptr();
         self.count(CALL);
+    }
+
+    /// The frame does not fit, or the thread is to poll.
+    #[inline(never)]
+    fn enter_slowly(&mut self, site: &'static Site, function: &'static Function, window: Window) {
+        self.slowly(|thread| calls::enter(thread, site, function, window));
+        let has_begun = self.thread.stop == Stop::Returned
+            && std::ptr::eq(self.function, function)
+            && std::ptr::eq(self.pc, function.code.as_ptr());
+        if has_begun {
+            self.count(CALL);
+        }
     }
 
     #[inline(always)]

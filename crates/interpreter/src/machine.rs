@@ -19,7 +19,7 @@ use squall_bytecode::codes::internal::BREAKPOINT;
 use squall_heap::{Object, Word};
 use squall_runtime::tiers::access::{self, Place};
 use squall_runtime::tiers::calls;
-use squall_runtime::tiers::function::{Accesses, Function, Site};
+use squall_runtime::tiers::function::{CodeKind, Function, Site};
 use squall_runtime::tiers::thread::{State, Thread};
 
 /// The kinds of machine, as bits.
@@ -192,15 +192,20 @@ impl<const MODE: u8> Machine<'_, MODE> {
     }
 
     pub(crate) const GUARDED: bool = MODE & mode::GUARDED != 0;
-    const ACCESSES: Accesses = if Self::GUARDED { Accesses::Guarded } else { Accesses::Bare };
     pub(crate) const COLD: bool = MODE & mode::COLD != 0;
     pub(crate) const STEP: bool = MODE & mode::STEP != 0;
+
+    /// The kind of machine code that goes on for this loop.
+    #[inline(always)]
+    fn code_kind(&self) -> CodeKind {
+        if Self::GUARDED { CodeKind::Guarded } else { self.thread.code_kind() }
+    }
 
     /// Counts a call of the running function, or a turn of a loop in it. If the function is hot, leaves the
     /// interpreter here.
     #[inline(always)]
     pub(crate) fn count(&mut self, by: i32) {
-        if Self::COLD && self.function().native(Self::ACCESSES).count(by) {
+        if Self::COLD && self.function().native(self.code_kind()).count(by) {
             self.leave_hot();
         }
     }
@@ -208,7 +213,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     /// Leaves the interpreter here if a call that returned through this site returned to compiled code.
     #[inline(always)]
     pub(crate) fn returned_through(&mut self, site: &'static Site) {
-        if Self::COLD && site.is_compiled(Self::ACCESSES) {
+        if Self::COLD && site.is_compiled(self.code_kind()) {
             self.leave_hot();
         }
     }

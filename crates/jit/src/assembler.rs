@@ -4,7 +4,7 @@
 use dynasmrt::VecAssembler;
 use dynasmrt::x64::X64Relocation;
 use squall_heap::{HEADER_OFFSET, Mutator, TAG_POINTER};
-use squall_runtime::tiers::function::{Accesses, Entries, Function, NativeCode, Site};
+use squall_runtime::tiers::function::{CodeKind, Entries, Function, NativeCode, Site};
 use squall_runtime::tiers::lookup::CacheEntry;
 use squall_runtime::tiers::thread::{Around, NativeStack, State, StrandRef, Thread};
 
@@ -44,6 +44,8 @@ pub mod offset {
     /// The calls and turns until the next sample, in a thread.
     pub const COUNTDOWN: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, countdown)) as i32;
+    /// The fuel in a thread.
+    pub const FUEL: i32 = Thread::FUEL as i32;
     /// The strand in a thread.
     pub const STRAND: i32 = Thread::STRAND as i32;
     /// The identity in a strand.
@@ -56,9 +58,9 @@ pub mod offset {
     pub const FUNCTION: i32 = (offset_of!(Thread, state) + offset_of!(State, function)) as i32;
     /// The saved frame in a thread.
     pub const FRAME: i32 = (offset_of!(Thread, state) + offset_of!(State, frame)) as i32;
-    /// The entry in a function, for code with these accesses.
-    pub const fn entry(accesses: Accesses) -> i32 {
-        let code = offset_of!(Function, native_codes) + accesses as usize * size_of::<NativeCode>();
+    /// The entry in a function, for code of this kind.
+    pub const fn entry(kind: CodeKind) -> i32 {
+        let code = offset_of!(Function, native_codes) + kind as usize * size_of::<NativeCode>();
         (code + NativeCode::ENTRY) as i32
     }
 

@@ -5,7 +5,7 @@ pub mod units;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use squall_runtime::tiers::function::{Accesses, Function, NativeCode};
+use squall_runtime::tiers::function::{CodeKind, Function, NativeCode};
 use squall_runtime::tiers::thread::State;
 
 use units::{CodeLine, Units};
@@ -15,7 +15,7 @@ pub struct Code {
     /// The function.
     pub function: &'static Function,
     /// How the code accesses what guests can write; it calls code with the same accesses.
-    pub accesses: Accesses,
+    pub kind: CodeKind,
     /// Where calls enter. The code there checks the limit of the stack.
     pub entry: usize,
     /// How many bytes there are.
@@ -46,15 +46,15 @@ pub mod way {
 impl Code {
     /// The code of a function with these accesses, if it has some.
     #[inline(always)]
-    pub fn of(function: &Function, accesses: Accesses) -> Option<&'static Code> {
-        let code = function.native(accesses).code().cast::<Code>();
+    pub fn of(function: &Function, kind: CodeKind) -> Option<&'static Code> {
+        let code = function.native(kind).code().cast::<Code>();
         // SAFETY: only this crate installs code, always the address of an immortal description.
         unsafe { code.as_ref() }
     }
 
     /// The cells of the function for this code.
     pub fn native(&self) -> &'static NativeCode {
-        self.function.native(self.accesses)
+        self.function.native(self.kind)
     }
 
     /// Where the machine code goes on in a state of this function; `None` inside an instruction.
@@ -94,9 +94,10 @@ impl Code {
 }
 
 /// What the names of machine code end with.
-pub fn suffix(accesses: Accesses) -> &'static str {
-    match accesses {
-        Accesses::Bare => "",
-        Accesses::Guarded => ", guarded",
+pub fn suffix(kind: CodeKind) -> &'static str {
+    match kind {
+        CodeKind::Bare => "",
+        CodeKind::Guarded => ", guarded",
+        CodeKind::Metered => ", metered",
     }
 }

@@ -14,7 +14,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use squall_compiler::code::Start;
 use squall_heap::Word;
-use squall_runtime::tiers::function::{Accesses, CALL, Function};
+use squall_runtime::tiers::function::{CALL, CodeKind, Function};
 use squall_runtime::tiers::thread::{Thread, Vm};
 use squall_runtime::tiers::tracing;
 
@@ -95,29 +95,29 @@ impl Compiler {
         &self,
         vm: &Vm,
         function: &'static Function,
-        accesses: Accesses,
+        kind: CodeKind,
     ) -> Option<&'static Code> {
         let one = self.lock.lock();
-        if let Some(code) = Code::of(function, accesses) {
+        if let Some(code) = Code::of(function, kind) {
             return Some(code);
         }
-        if function.native(accesses).is_given_up() {
+        if function.native(kind).is_given_up() {
             return None;
         }
         let begun = Instant::now();
-        let (code, native) = (self.assemble(function, accesses), function.native(accesses));
+        let (code, native) = (self.assemble(function, kind), function.native(kind));
         let Some(code) = code else {
             native.give_up();
             return None;
         };
         let entry = code.entry as *const ();
         native.set_patience(self.policy.map_or(0, |policy| policy.samples));
-        function.set_compiled(accesses, std::ptr::from_ref(code).cast(), entry);
+        function.set_compiled(kind, std::ptr::from_ref(code).cast(), entry);
         self.history.add_code(code, begun.elapsed());
         drop(one);
         tracing::compiled(vm, || {
             let place = optimised::place_of(function, Start::Function);
-            format!("compiled {place}{}, {} bytes", suffix(accesses), code.size)
+            format!("compiled {place}{}, {} bytes", suffix(kind), code.size)
         });
         Some(code)
     }
@@ -125,20 +125,20 @@ impl Compiler {
     /// Drops the machine code of functions, and the units that they are part of. All mutators stand.
     pub fn forget(&self, functions: &[&'static Function]) {
         for function in functions {
-            for accesses in Accesses::ALL {
-                function.native(accesses).forget(self.stubs.cold_entry as *const ());
+            for kind in CodeKind::ALL {
+                function.native(kind).forget(self.stubs.cold_entry as *const ());
             }
         }
         // Pairs with the fence of `optimise`, which sees that a function was given up unless its unit is in the history here.
         fence(Ordering::SeqCst);
         for MadeUnit { code, unit } in self.history.made().units {
-            if optimised::has_given_up(unit, code.accesses) {
+            if optimised::has_given_up(unit, code.kind) {
                 optimised::remove_unit(code, unit);
             }
         }
     }
 
-    fn assemble(&self, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
+    fn assemble(&self, function: &'static Function, kind: CodeKind) -> Option<&'static Code> {
         if function.bytecode().is_imported() || function.code.len() > MOST_WORDS {
             return None;
         }
@@ -147,17 +147,17 @@ impl Compiler {
         let (mut places, mut returns) = (Box::default(), Box::default());
         let (mut size, mut from) = (0, 0);
         let entry = self.memory.publish(|address| {
-            let request = base::Request { function, accesses, profile };
+            let request = base::Request { function, kind, profile };
             let assembled = base::compile(request, &self.stubs, address)?;
             (places, returns) = (assembled.places, assembled.returns);
             (size, from) = (assembled.bytes.len(), assembled.framed);
             Some(assembled.bytes)
         })?;
         let units = Units::default();
-        let code = Code { function, accesses, entry, size, places, returns, profile, units };
+        let code = Code { function, kind, entry, size, places, returns, profile, units };
         let code = Box::leak(Box::new(code));
         self.memory.announce(entry, size, Frame::Base { from }, || {
-            (format!("{} base{}", function.name(), suffix(accesses)), code.lines().collect())
+            (format!("{} base{}", function.name(), suffix(kind)), code.lines().collect())
         });
         Some(code)
     }
@@ -166,7 +166,7 @@ impl Compiler {
     fn optimise(&self, optimiser: &mut Optimiser, order: Order) -> Option<&'static Unit> {
         let code = order.code;
         let vm = order.vm;
-        let base = |function| make(vm, function, code.accesses);
+        let base = |function| make(vm, function, code.kind);
         let install = Install {
             stubs: &self.stubs,
             memory: &self.memory,
@@ -180,7 +180,7 @@ impl Compiler {
         // Pairs with the fence of `forget`.
         fence(Ordering::SeqCst);
         let unit = unit.filter(|unit| {
-            !optimised::has_given_up(unit, code.accesses) || {
+            !optimised::has_given_up(unit, code.kind) || {
                 optimised::remove_unit(code, unit);
                 false
             }
@@ -222,10 +222,10 @@ impl Compiler {
 }
 
 /// The machine code of a function that is called now, if it has some or is hot.
-pub fn of_hot(vm: &Vm, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
-    let is_hot = || function.native(accesses).count(CALL);
-    let made = || is_hot().then(|| make(vm, function, accesses)).flatten();
-    Code::of(function, accesses).or_else(made)
+pub fn of_hot(vm: &Vm, function: &'static Function, kind: CodeKind) -> Option<&'static Code> {
+    let is_hot = || function.native(kind).count(CALL);
+    let made = || is_hot().then(|| make(vm, function, kind)).flatten();
+    Code::of(function, kind).or_else(made)
 }
 
 /// How many times as many samples as a first unit takes there are between two looks whether the units are outdated.
@@ -286,6 +286,6 @@ pub fn end_patience(vm: &Vm, destination: &Destination, record: &ExitRecord) {
 }
 
 /// The machine code of a function, if it has some or can have some.
-pub fn make(vm: &Vm, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
-    Code::of(function, accesses).or_else(|| COMPILER.get()?.compile(vm, function, accesses))
+pub fn make(vm: &Vm, function: &'static Function, kind: CodeKind) -> Option<&'static Code> {
+    Code::of(function, kind).or_else(|| COMPILER.get()?.compile(vm, function, kind))
 }

@@ -27,6 +27,7 @@ use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::messages;
+use squall_runtime::tiers::metering;
 use squall_runtime::tiers::number;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::polls;
@@ -94,6 +95,7 @@ pub fn table() -> Helpers {
         leave_chunk: leave_chunk as *const () as usize,
         slot_written: slot_written as *const () as usize,
         admit: admit as *const () as usize,
+        draw_fuel: draw_fuel as *const () as usize,
         element_written: element_written as *const () as usize,
         accesses: GuardedAccesses {
             load_slot: load_slot as *const () as usize,
@@ -180,7 +182,7 @@ fn call(thread: &Thread) -> Next {
     // SAFETY: the state has an activation, so its function is one, which is immortal.
     let function: &'static Function = unsafe { &*state.function };
     let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
-    match compiler::of_hot(thread.vm, function, thread.accesses()).filter(|_| is_start) {
+    match compiler::of_hot(thread.vm, function, thread.code_kind()).filter(|_| is_start) {
         Some(code) => Next { kind: Next::CALL, operand: code.body() as u64 },
         None => LEAVE,
     }
@@ -188,13 +190,13 @@ fn call(thread: &Thread) -> Next {
 
 /// Goes on in the same activation, if the state is in it, at a place that machine code has.
 fn jump(thread: &Thread, function: *const Function) -> Next {
-    let (state, accesses) = (thread.state, thread.accesses());
+    let (state, kind) = (thread.state, thread.code_kind());
     let is_here = thread.stop == Stop::Returned && std::ptr::eq(state.function, function);
     if !is_here || chaos::strikes() {
         return LEAVE;
     }
     // SAFETY: functions are immortal.
-    let code = Code::of(unsafe { &*function }, accesses);
+    let code = Code::of(unsafe { &*function }, kind);
     let address = code.and_then(|code| code.address(state));
     match address {
         Some(address) => Next { kind: Next::JUMP, operand: address as u64 },
@@ -213,7 +215,7 @@ pub unsafe extern "C" fn cold_entry(
     frame: *mut Word,
     function: &'static Function,
 ) -> usize {
-    let code = compiler::of_hot(thread.vm, function, thread.accesses());
+    let code = compiler::of_hot(thread.vm, function, thread.code_kind());
     if let Some(code) = code.filter(|_| !chaos::strikes()) {
         return code.entry;
     }
@@ -247,7 +249,7 @@ pub struct Begun {
     frame: *mut Word,
 }
 
-/// The frame does not fit, or the thread is to poll.
+/// The frame does not fit, or the thread is to poll. Code that counts its polls has counted this one.
 ///
 /// # Safety
 ///
@@ -257,6 +259,7 @@ pub unsafe extern "C" fn slow_entry(
     frame: *mut Word,
     function: &'static Function,
 ) -> Begun {
+    thread.metering.uncount_entry();
     // SAFETY: as in `cold_entry`.
     unsafe { enter(thread, frame, function) };
     let state = thread.state;
@@ -264,7 +267,7 @@ pub unsafe extern "C" fn slow_entry(
         && std::ptr::eq(state.function, function)
         && std::ptr::eq(state.pc, function.code.as_ptr());
     let is_full = (&raw const state).addr() < thread.native_stack.floor;
-    let code = Code::of(function, thread.accesses());
+    let code = Code::of(function, thread.code_kind());
     match code.filter(|_| has_begun && !is_full && !chaos::strikes()) {
         Some(code) => Begun { address: code.body(), frame: state.frame },
         None => Begun { address: 0, frame },
@@ -676,8 +679,11 @@ pub unsafe extern "C" fn sample(
     let start = if is_loop { Start::Loop(index as u32) } else { Start::Function };
     // SAFETY: the frame has that many words, and nothing changes them meanwhile.
     let words = unsafe { std::slice::from_raw_parts(frame, function.register_types.len()) };
-    let code = Code::of(function, thread.accesses());
+    let code = Code::of(function, thread.code_kind());
     let unit = code.and_then(|code| compiler::sample(thread, code, start, words));
+    if unit.is_some() && !is_loop {
+        thread.metering.uncount_entry();
+    }
     match unit {
         Some(unit) => Next { kind: Next::UNIT, operand: unit.entry as u64 },
         None => jump(thread, function),
@@ -967,6 +973,15 @@ pub unsafe extern "C" fn slot_written(thread: &mut Thread, object: Word, value: 
     // SAFETY: machine code has stored into the object.
     let object = unsafe { object.object_unchecked() };
     thread.mutator.slot_written(object, value);
+}
+
+/// Draws fuel for polls that the code has counted; whether there was enough. Otherwise so many polls are counted again.
+pub extern "C" fn draw_fuel(thread: &mut Thread, again: u64) -> u64 {
+    let is_paid = metering::draw_fuel(thread);
+    if !is_paid {
+        thread.metering.fuel += again as i32;
+    }
+    u64::from(is_paid)
 }
 
 /// Widens the kind of a slot so that it admits a word.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_compiler::code::Start;
-use squall_runtime::tiers::function::Accesses;
+use squall_runtime::tiers::function::CodeKind;
 
 use crate::code::Code;
 use crate::code::units::Unit;
@@ -86,8 +86,8 @@ impl History {
 
 impl Made {
     /// The base code of functions that has such accesses.
-    pub fn codes_with(&self, accesses: Accesses) -> impl Iterator<Item = &'static Code> {
-        self.codes.iter().copied().filter(move |code| code.accesses == accesses)
+    pub fn codes_with(&self, kind: CodeKind) -> impl Iterator<Item = &'static Code> {
+        self.codes.iter().copied().filter(move |code| code.kind == kind)
     }
 
     /// How many units were made for a place that had one before.

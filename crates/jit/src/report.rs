@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 
 use squall_compiler::code::{Reason, Start};
-use squall_runtime::tiers::function::Accesses;
+use squall_runtime::tiers::function::CodeKind;
 
 use crate::code::suffix;
 use crate::code::units::Destination;
@@ -104,8 +104,8 @@ impl Taken {
     fn text(&self) -> String {
         let MadeUnit { code, unit } = self.from;
         let (function, pc) = self.destination.cause;
-        let (from, accesses) = (place_of(code.function, unit.start), suffix(code.accesses));
-        format!("{from}{accesses} at {}: {}", line_of(function, pc), self.destination.reason)
+        let (from, kind) = (place_of(code.function, unit.start), suffix(code.kind));
+        format!("{from}{kind} at {}: {}", line_of(function, pc), self.destination.reason)
     }
 }
 
@@ -128,10 +128,12 @@ pub fn text() -> String {
 
 fn describe_base(made: &Made, text: &mut String) {
     let bytes: usize = made.codes.iter().map(|code| code.size).sum();
-    let guarded = made.codes_with(Accesses::Guarded).count();
+    let guarded = made.codes_with(CodeKind::Guarded).count();
     let (count, time) = (made.codes.len(), milliseconds(made.base_time));
     _ = write!(text, "machine code: {count} functions compiled in {time} ms, {bytes} bytes");
-    _ = writeln!(text, "{}", some(guarded, "; ", " of them for guarded accesses"));
+    let metered = made.codes_with(CodeKind::Metered).count();
+    _ = write!(text, "{}", some(guarded, "; ", " of them for guarded accesses"));
+    _ = writeln!(text, "{}", some(metered, "; ", " of them with counted polls"));
 }
 
 fn describe_units(made: &Made, text: &mut String) {

@@ -32,15 +32,15 @@ pub enum Place {
 /// How the saved state of a thread goes on.
 #[inline]
 pub fn place(thread: &Thread) -> Place {
-    let (state, accesses) = (thread.state, thread.accesses());
+    let (state, kind) = (thread.state, thread.code_kind());
     let Some(function) = function_of(state) else { return below_chunk(state) };
     if std::ptr::eq(state.pc, halt_code()) {
         return Place::End;
     }
     let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
     let code = match is_start {
-        true => compiler::of_hot(thread.vm, function, accesses),
-        false => Code::of(function, accesses),
+        true => compiler::of_hot(thread.vm, function, kind),
+        false => Code::of(function, kind),
     };
     match code {
         None => Place::Cold,
@@ -65,7 +65,8 @@ pub fn function_of(state: State) -> Option<&'static Function> {
 /// Notes the activations around the one in the state that get native frames when the state goes on in machine code.
 #[inline]
 pub fn note_around(thread: &mut Thread) {
-    let accesses = thread.accesses();
+    thread.begin_code();
+    let kind = thread.code_kind();
     let mut frame = thread.state.frame;
     let mut count = 0;
     for around in &mut thread.native_stack.around {
@@ -75,7 +76,7 @@ pub fn note_around(thread: &mut Thread) {
             let site: &'static Site = &*frame.sub(1).cast::<*const Site>().read();
             (site, site.function.as_ref())
         };
-        let code = caller.and_then(|caller| Code::of(caller, accesses));
+        let code = caller.and_then(|caller| Code::of(caller, kind));
         let Some(address) = code.and_then(|code| code.return_place(site.pc as usize)) else {
             break;
         };

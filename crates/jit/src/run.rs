@@ -8,6 +8,7 @@
 use squall_heap::Word;
 use squall_runtime::tiers::debugging;
 use squall_runtime::tiers::function::{Function, compile_after};
+use squall_runtime::tiers::polls;
 use squall_runtime::tiers::thread::{Stop, Thread};
 use squall_runtime::tiers::tier::{Interpreter, Tier};
 use squall_runtime::tiers::unwind;
@@ -52,8 +53,12 @@ impl Mixed {
         loop {
             match resume::place(thread) {
                 Place::End => return,
+                Place::Machine(_) if thread.metering.is_spent() => polls::poll(thread),
                 Place::Machine(address) => self.enter(thread, address),
-                Place::Inside => self.interpreter.step(thread),
+                Place::Inside => {
+                    thread.end_code();
+                    self.interpreter.step(thread);
+                }
                 Place::Cold if self.interpret(thread) => {}
                 Place::Cold => return,
             }
@@ -65,6 +70,7 @@ impl Mixed {
 
     /// Interprets until the strand stops, or comes to a hot function, which is compiled; answers whether it goes on.
     fn interpret(&self, thread: &mut Thread) -> bool {
+        thread.end_code();
         self.interpreter.run_cold(thread);
         if thread.stop != Stop::Hot {
             return false;
@@ -72,7 +78,7 @@ impl Mixed {
         thread.stop = Stop::Returned;
         thread.state = thread.resumption;
         if let Some(function) = resume::function_of(thread.state) {
-            compiler::make(thread.vm, function, thread.accesses());
+            compiler::make(thread.vm, function, thread.code_kind());
         }
         true
     }
@@ -99,10 +105,14 @@ impl Tier for Mixed {
         }
         // C may have been called by other machine code, and have called back into this.
         let (outer_stack, outer) = (thread.native_stack, thread.runs_guarded);
+        let was_counted_by_code = thread.metering.is_counted_by_code;
         loop {
             thread.runs_guarded = thread.is_guarded;
             match thread.watch.steps {
-                true => debugging::step_through(thread, self.interpreter),
+                true => {
+                    thread.end_code();
+                    debugging::step_through(thread, self.interpreter);
+                }
                 false => self.run_here(thread),
             }
             if thread.stop != Stop::Switched {
@@ -114,6 +124,10 @@ impl Tier for Mixed {
         thread.native_stack.base = outer_stack.base;
         thread.native_stack.outermost = outer_stack.outermost;
         thread.runs_guarded = outer;
+        match was_counted_by_code {
+            true => thread.begin_code(),
+            false => thread.end_code(),
+        }
     }
 
     fn forget(&self, functions: &[&'static Function]) {

@@ -22,7 +22,7 @@
 //! helpers have returned before: so nothing is dropped that has a destructor.
 
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
-use squall_runtime::tiers::function::Accesses;
+use squall_runtime::tiers::function::CodeKind;
 use squall_runtime::tiers::lookup::Simple;
 use squall_runtime::tiers::thread::{Around, Thread};
 
@@ -189,6 +189,8 @@ pub struct Helpers {
     pub slot_written: usize,
     /// `admit(thread, kind, word)`, which moves nothing.
     pub admit: usize,
+    /// `draw_fuel(thread, again)` answers whether there was enough, and moves nothing.
+    pub draw_fuel: usize,
     /// `element_written(thread, array, index, word)`, which moves nothing.
     pub element_written: usize,
     /// The guarded accesses.
@@ -217,11 +219,11 @@ pub struct Stubs {
     frame: Frame,
     helpers: [usize; HELPERS],
     /// Sends of base code by its accesses: the window is at `rdi`, the site in `rsi`.
-    sends: [usize; 2],
+    sends: [usize; CodeKind::ALL.len()],
     /// What optimised code calls to execute instructions, in the order of [`Execute`].
     pub executors: [usize; EXECUTORS],
     /// The same of optimised code.
-    unit_sends: [usize; 2],
+    unit_sends: [usize; CodeKind::ALL.len()],
     /// Where optimised code jumps to leave: the frame is in `rdi`, the exit's record in `rsi`.
     pub exit: usize,
     /// The same for exits with raw doubles in the frame.
@@ -246,7 +248,9 @@ pub struct Stubs {
     pub slot_written: usize,
     /// Widens a slot's kind: `admit(thread, kind, word)`.
     pub admit: usize,
-    /// The same for base code: the kind's address is in `rdi`, the word in `rsi`.
+    /// Draws fuel for polls that were counted: `draw_fuel(thread, again)` answers whether there was enough.
+    pub draw_fuel: usize,
+    /// The same as `admit` for base code: the kind's address is in `rdi`, the word in `rsi`.
     pub admit_in_base: usize,
     /// The rest of a barrier: the array is in `rdi`, the index in `rsi`, the stored word in `rdx`.
     pub element_written: usize,
@@ -330,13 +334,13 @@ impl Stubs {
     }
 
     /// The shared code for sends of base code with these accesses.
-    pub fn send(&self, accesses: Accesses) -> usize {
-        self.sends[accesses as usize]
+    pub fn send(&self, kind: CodeKind) -> usize {
+        self.sends[kind as usize]
     }
 
     /// The shared code for sends of optimised code with these accesses.
-    pub fn unit_send(&self, accesses: Accesses) -> usize {
-        self.unit_sends[accesses as usize]
+    pub fn unit_send(&self, kind: CodeKind) -> usize {
+        self.unit_sends[kind as usize]
     }
 
     /// Runs machine code from the thread's state on, until the outermost activation with a native frame returns or
@@ -380,11 +384,10 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         .map(|comparison| stub(ops, address, |ops| doubles::comparison(ops, comparison)));
     let addresses =
         helpers.helpers.map(|helper| stub(ops, address, |ops| call_helper(ops, helper)));
-    let sends = Accesses::ALL
-        .map(|accesses| stub(ops, address, |ops| send_stub(ops, helpers, accesses, call_helper)));
-    let unit_sends = Accesses::ALL.map(|accesses| {
-        stub(ops, address, |ops| send_stub(ops, helpers, accesses, call_unit_send))
-    });
+    let sends = CodeKind::ALL
+        .map(|kind| stub(ops, address, |ops| send_stub(ops, helpers, kind, call_helper)));
+    let unit_sends = CodeKind::ALL
+        .map(|kind| stub(ops, address, |ops| send_stub(ops, helpers, kind, call_unit_send)));
     let executors =
         helpers.executors.map(|helper| stub(ops, address, |ops| call_executor(ops, helper)));
     let exit = stub(ops, address, |ops| exit_stub(ops, helpers.leave_unit));
@@ -419,6 +422,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         comparisons,
         slot_written,
         admit: helpers.admit,
+        draw_fuel: helpers.draw_fuel,
         admit_in_base,
         element_written,
     }
@@ -578,7 +582,7 @@ fn slow_entry_stub(ops: &mut Assembler, helpers: &Helpers) {
 fn send_stub(
     ops: &mut Assembler,
     helpers: &Helpers,
-    accesses: Accesses,
+    kind: CodeKind,
     call: impl Fn(&mut Assembler, usize),
 ) {
     let layouts = helpers.immediate_layouts;
@@ -597,7 +601,7 @@ fn send_stub(
         ; jne >several
         ; =>found
     );
-    simple_actions(ops, accesses, slow, primitive);
+    simple_actions(ops, kind, slow, primitive);
     dynasm!(ops
         ; .arch x64
         ; immediate:
@@ -635,13 +639,13 @@ fn send_stub(
 /// Does the action of the entry in `r8` for the receiver in `rax`.
 fn simple_actions(
     ops: &mut Assembler,
-    accesses: Accesses,
+    kind: CodeKind,
     slow: DynamicLabel,
     primitive: DynamicLabel,
 ) {
-    let (entry, slot) = (offset::entry(accesses), ops.new_dynamic_label());
+    let (entry, slot) = (offset::entry(kind), ops.new_dynamic_label());
     // A guarded access to a slot is the helper's.
-    let load_slot = if accesses == Accesses::Bare { slot } else { slow };
+    let load_slot = if kind == CodeKind::Guarded { slow } else { slot };
     dynasm!(ops
         ; .arch x64
         ; mov ecx, [r8 + offset::SIMPLE]

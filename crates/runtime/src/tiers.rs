@@ -42,7 +42,7 @@ pub mod stack {
 /// Linked functions, their sites and constants.
 pub mod function {
     pub use crate::model::function::{Constant, Entries, Function, MOST_ENTRIES, Site, feedback};
-    pub use crate::model::native_code::{Accesses, CALL, NativeCode, TURN, compile_after};
+    pub use crate::model::native_code::{CALL, CodeKind, NativeCode, TURN, compile_after};
 }
 
 /// Breakpoints, and strands that step.
@@ -111,6 +111,11 @@ pub mod unwind {
 pub mod messages {
     pub use crate::concurrency::messages::{send_eventually, send_in_general};
     pub use crate::concurrency::promises::send_plainly;
+}
+
+/// Fuel for polls that machine code counts.
+pub mod metering {
+    pub use crate::concurrency::sandbox::metering::draw_fuel;
 }
 
 /// The slow path of polls.

@@ -8,6 +8,9 @@
 //! A *request* names the item that it concerns by the item's number, and the runtime then brings the worker to the slow
 //! path of a poll. After a switch the request has no effect, so the monitor need not withdraw it.
 //!
+//! The *spare* word names an item, by its number, that runs only because nothing else waited when it began: the item of a
+//! group (`worker/groups.rs`). Its slice ends as soon as an item without a group waits.
+//!
 //! # Excused
 //!
 //! The monitor must be awake while an item waits behind a running one, and should sleep otherwise. If the monitor
@@ -46,6 +49,8 @@ pub(crate) struct Watch {
     progress: AtomicU64,
     /// The number of an item, shifted by one, and a bit: whether the item's slice is over.
     request: AtomicU64,
+    /// The number of the latest item that was begun only because nothing else waited.
+    spare: AtomicU64,
     excused: AtomicBool,
     /// Whether the running item is outside.
     pub(crate) place: Whereabouts,
@@ -79,12 +84,13 @@ impl Watch {
         Watch {
             progress: AtomicU64::new(0),
             request: AtomicU64::new(0),
+            spare: AtomicU64::new(0),
             excused: AtomicBool::new(true),
             place: Whereabouts::new(),
         }
     }
 
-    // Progress and request are relaxed: each is a hint in one word about one thread.
+    // Progress, request and spare are relaxed: each is a hint in one word about one thread.
 
     /// Called by the worker.
     #[inline(always)]
@@ -103,6 +109,16 @@ impl Watch {
             runs: word & RUNS != 0,
             private: (word >> PRIVATE_SHIFT) as usize & MOST_PRIVATE,
         }
+    }
+
+    /// Called by the worker: item number `count` begins only because nothing else waits.
+    pub(crate) fn set_spare(&self, count: u64) {
+        self.spare.store(count, Ordering::Relaxed);
+    }
+
+    /// Called by the monitor: whether item number `count` was begun only because nothing else waited.
+    pub(crate) fn is_spare(&self, count: u64) -> bool {
+        self.spare.load(Ordering::Relaxed) == count
     }
 
     /// Called by the monitor: leaves a request that concerns item number `count`.

@@ -232,6 +232,9 @@ impl Body<'_, '_> {
     fn poll(&mut self, target: usize) {
         let state = self.state_at(self.pc_of(target));
         let block = self.current.expect("a block is being built");
+        if self.builder.facts.machine().fuel.is_some() {
+            self.builder.emit(block, Op::ChargeTurn, &[], Some(state));
+        }
         self.builder.emit(block, Op::Poll, &[], Some(state));
     }
 

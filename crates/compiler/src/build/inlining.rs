@@ -12,6 +12,7 @@ use squall_bytecode::module::RegionKind;
 use crate::build::body::Body;
 use crate::build::sends::Message;
 use crate::ir::entities::{FunctionRef, Value};
+use crate::ir::operations::Op;
 use crate::ir::{Remark, Why};
 
 /// How often a function may be among its own callers in the unit.
@@ -59,6 +60,7 @@ impl Body<'_, '_> {
     /// Builds a function's code in place of a call of it.
     pub fn inline(&mut self, function: FunctionRef, message: &Message) -> Option<Value> {
         self.remark(Why::Inlined(function));
+        self.charge();
         let parent = self.state_in();
         let offset = self.place(message.window).0;
         let activation = self.builder.add_activation(function, offset);
@@ -72,6 +74,19 @@ impl Body<'_, '_> {
         returns.extend(early.map(|(_, block, value)| (block, value)));
         self.builder.unit.origin = Some(self.origin());
         self.continue_after(returns)
+    }
+}
+
+impl Body<'_, '_> {
+    /// Counts the poll at the entry of a function that is inlined, if the code counts.
+    fn charge(&mut self) {
+        if self.builder.facts.machine().fuel.is_some() {
+            let state = self.state_before();
+            let block = self.current.expect("a block is being built");
+            self.builder.emit(block, Op::ChargeCall, &[], Some(state));
+            // Code behind this must not execute the call again, which would be counted again.
+            self.state = None;
+        }
     }
 }
 

@@ -199,6 +199,8 @@ operations! {
     "try_leaf" TryLeaf(PrimitiveRef) any Word Pure;
     "character_at" CharacterAt(PrimitiveRef) ww Word Guard;
     "poll" Poll n None Guard;
+    "charge_turn" ChargeTurn n None Guard;
+    "charge_call" ChargeCall n None Guard;
     "guard_not_killed" GuardNotKilled n None Guard;
     "load_guarded_slot" LoadGuardedSlot(Place) w Word Guard;
     "store_guarded_slot" StoreGuardedSlot(Place) ww None Guard;
@@ -304,7 +306,13 @@ impl Op {
     pub fn is_pinned(self) -> bool {
         let is_pinned = matches!(
             self,
-            Op::Assume(_) | Op::AssumeWithin(_) | Op::Argument(_) | Op::Poll | Op::GuardNotKilled
+            Op::Assume(_)
+                | Op::AssumeWithin(_)
+                | Op::Argument(_)
+                | Op::Poll
+                | Op::ChargeTurn
+                | Op::ChargeCall
+                | Op::GuardNotKilled
         );
         is_pinned || self.is_guarded_access() || self.is_absent()
     }
@@ -337,7 +345,9 @@ impl Op {
 
     /// Whether leaving the unit by it says nothing about the code.
     pub fn leaves_in_passing(self) -> bool {
-        matches!(self, Op::Poll | Op::GuardNotKilled) || self.is_guarded_access()
+        let asks_thread =
+            matches!(self, Op::Poll | Op::ChargeTurn | Op::ChargeCall | Op::GuardNotKilled);
+        asks_thread || self.is_guarded_access()
     }
 
     /// Whether it can be removed if nothing uses its result. Leaving the unit never changes what the program does, so

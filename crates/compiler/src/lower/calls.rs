@@ -115,7 +115,10 @@ impl Lowering<'_, '_> {
         arguments: &[ir::Value],
     ) -> ir::Value {
         let signature = self.signature(convention, arguments.len());
+        self.store_fuel();
         let call = self.b.ins().call_indirect(signature, address, arguments);
-        self.b.inst_results(call)[0]
+        let answer = self.b.inst_results(call)[0];
+        self.load_fuel();
+        answer
     }
 }

@@ -89,6 +89,8 @@ pub(super) struct Lowering<'u, 'b> {
     ways_out: HashMap<Record, ir::Block>,
     signatures: HashMap<(CallConv, usize), SigRef>,
     origins: Vec<Origin>,
+    /// The thread's fuel, if the code counts its polls: see `fuel`.
+    pub fuel: Option<Variable>,
 }
 
 impl<'u, 'b> Lowering<'u, 'b> {
@@ -125,6 +127,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
             ways_out: HashMap::new(),
             signatures: HashMap::new(),
             origins: Vec::new(),
+            fuel: None,
         }
     }
 
@@ -183,7 +186,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
         ends.max().unwrap_or(0).max(self.unit.extent())
     }
 
-    /// The frame must fit below the limit, which is also how the thread is asked to poll.
+    /// The frame must fit below the limit, which is also how the thread is asked to poll. The entry of a function counts
+    /// as a poll, even if it is left here.
     fn prologue(&mut self, start: Start, has_calls: bool) {
         let words = i64::from(self.extent());
         let thread = self.thread();
@@ -191,6 +195,9 @@ impl<'u, 'b> Lowering<'u, 'b> {
         let end = self.b.ins().iadd_imm_s(self.frame, words * 8);
         let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, limit);
         let cold = self.cold_block();
+        if let Some(is_spent) = self.begin_fuel(start == Start::Function) {
+            self.go_on_unless(is_spent, cold);
+        }
         self.go_on_unless(is_beyond, cold);
         if has_calls {
             let floor = self.b.ins().load(I64, trusted(), thread, self.machine.floor);
@@ -289,6 +296,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
             End::Return(value) => {
                 let value = self.get(*value);
                 let word = self.as_bits(value);
+                self.store_fuel();
                 self.b.ins().return_(&[word]);
             }
             End::Exit(state) => {
@@ -432,6 +440,7 @@ impl Lowering<'_, '_> {
     fn exit_block(&mut self, path: usize, block: ir::Block) {
         self.b.switch_to_block(block);
         self.note_origin(None);
+        self.store_fuel();
         let record = self.b.block_params(block)[0];
         let stores = &self.residence.exits[path].stores;
         self.store(stores);

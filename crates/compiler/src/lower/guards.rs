@@ -22,6 +22,8 @@ impl Lowering<'_, '_> {
         let op = self.unit.inst(inst).op;
         match op {
             Op::Poll => self.poll(inst),
+            Op::ChargeTurn => self.charge(inst, false),
+            Op::ChargeCall => self.charge(inst, true),
             Op::GuardNotKilled => self.guard_not_killed(inst),
             Op::Guard | Op::GuardNot => {
                 let condition = self.argument(inst, 0);

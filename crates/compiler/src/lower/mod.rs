@@ -6,6 +6,7 @@
 //! | `branches` | branches, and tests of layouts that become branches |
 //! | `allocation` | new objects |
 //! | `arithmetic` | constants, conversions, integers, doubles |
+//! | `fuel` | the count of polls for sandboxes |
 //! | `guards` | guards and tests |
 //! | `texts` | strings and symbols |
 //! | `memory` | slots, elements, the write barrier, the frame |
@@ -19,6 +20,7 @@ mod allocation;
 mod arithmetic;
 mod branches;
 mod calls;
+mod fuel;
 mod function;
 mod guards;
 mod memory;

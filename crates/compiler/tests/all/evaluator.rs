@@ -221,7 +221,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             }
             Op::Guard => holds(word != 0),
             Op::GuardNot => holds(word == 0),
-            Op::Poll | Op::GuardNotKilled => Ok(None),
+            Op::Poll | Op::ChargeTurn | Op::ChargeCall | Op::GuardNotKilled => Ok(None),
             Op::LoadGuardedSlot(index) => Ok(self.compute(unit, Op::LoadSlot(index), arguments)),
             Op::StoreGuardedSlot(index) => {
                 let object = self.machine.object(arguments[0]);

@@ -284,6 +284,7 @@ impl Facts for World {
             strand_identity: 0,
             strand_wishes: 8,
             killed: 1,
+            fuel: None,
         }
     }
 
@@ -352,5 +353,6 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::LoadGuardedElement => 10,
         Helper::StoreGuardedElement => 11,
         Helper::Admit => 12,
+        Helper::DrawFuel => 13,
     }
 }

@@ -4,6 +4,7 @@ use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_heap::{LayoutId, Word};
+use squall_runtime::tiers::function::CodeKind;
 use squall_runtime::tiers::known;
 
 use super::{Emitter, place, register, target};
@@ -59,6 +60,13 @@ impl Emitter<'_> {
     /// Polls before the instruction at a pc; if the thread was asked, goes on there after that.
     fn poll(&mut self, pc: usize) {
         let asked = self.label();
+        if self.kind == CodeKind::Metered {
+            dynasm!(self.ops
+                ; .arch x64
+                ; sub DWORD [r15 + offset::FUEL], 1
+                ; js =>asked
+            );
+        }
         dynasm!(self.ops
             ; .arch x64
             ; cmp QWORD [r15 + offset::LIMIT], 0

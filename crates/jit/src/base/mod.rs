@@ -34,7 +34,7 @@ use squall_bytecode::instructions::Field;
 use squall_bytecode::register_set::RegisterSet;
 use squall_compiler::words::NO_ANSWER;
 use squall_heap::{LayoutId, UNLOGGED, Word, slot_kinds};
-use squall_runtime::tiers::function::{Accesses, Function, Site};
+use squall_runtime::tiers::function::{CodeKind, Function, Site};
 use squall_runtime::tiers::known;
 
 use crate::assembler::{Assembler, offset};
@@ -58,7 +58,7 @@ pub struct Emitter<'a> {
     ops: Assembler,
     function: &'static Function,
     /// How the code accesses what guests can write.
-    accesses: Accesses,
+    kind: CodeKind,
     stubs: &'a Stubs,
     /// A label for each code word.
     labels: Vec<DynamicLabel>,
@@ -77,22 +77,22 @@ type Later = Box<dyn FnOnce(&mut Emitter<'_>)>;
 pub struct Request {
     /// The function.
     pub function: &'static Function,
-    /// How the code accesses what guests can write.
-    pub accesses: Accesses,
+    /// What the code does beside the program's own work.
+    pub kind: CodeKind,
     /// Where observations go; empty if nobody reads them.
     pub profile: Profile,
 }
 
 /// Compiles a function for this address. `None` would be a mistake of a template: a label without a place.
 pub fn compile(request: Request, stubs: &Stubs, address: usize) -> Option<Assembled> {
-    let Request { function, accesses, profile } = request;
+    let Request { function, kind, profile } = request;
     let mut ops = Assembler::new(address);
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
     let later = Vec::new();
     let framed = 0;
     let mut emitter =
-        Emitter { ops, function, accesses, stubs, labels, later, places, profile, framed };
+        Emitter { ops, function, kind, stubs, labels, later, places, profile, framed };
     emitter.prologue();
     let code = &function.bytecode().code;
     for instruction in instructions(code) {
@@ -116,6 +116,13 @@ impl Emitter<'_> {
     /// Checks the limit of the stack, by which others make the thread poll, too.
     fn prologue(&mut self) {
         let extent = 8 * self.function.frame_words as i32;
+        if self.kind == CodeKind::Metered {
+            dynasm!(self.ops
+                ; .arch x64
+                ; sub DWORD [r15 + offset::FUEL], 1
+                ; js extern self.stubs.slow_entry
+            );
+        }
         dynasm!(self.ops
             ; .arch x64
             ; lea rax, [rdi + extent]
@@ -385,11 +392,11 @@ impl Emitter<'_> {
 
     /// Loads a slot of the object whose word is in `rax` into `rax`, for the instruction at a pc.
     fn load_slot(&mut self, index: usize, pc: usize, other: DynamicLabel) {
-        match self.accesses {
-            Accesses::Bare => {
+        match self.kind {
+            CodeKind::Bare | CodeKind::Metered => {
                 dynasm!(self.ops ; .arch x64 ; mov rax, [rax + offset::slot(index)]);
             }
-            Accesses::Guarded => {
+            CodeKind::Guarded => {
                 dynasm!(self.ops ; .arch x64 ; mov esi, index as i32);
                 self.call_load(self.stubs.base_accesses.load_slot, pc, other);
             }
@@ -412,13 +419,13 @@ impl Emitter<'_> {
     /// Stores the word in `rcx` into a slot of the object whose word is in `rax`, for the instruction at a pc. Destroys all
     /// but `rbx`.
     fn store_slot_of(&mut self, layout: LayoutId, index: usize, pc: usize, other: DynamicLabel) {
-        match self.accesses {
-            Accesses::Bare => {
+        match self.kind {
+            CodeKind::Bare | CodeKind::Metered => {
                 self.admit(layout, index);
                 dynasm!(self.ops ; .arch x64 ; mov [rax + offset::slot(index)], rcx);
                 self.slot_barrier();
             }
-            Accesses::Guarded => {
+            CodeKind::Guarded => {
                 dynasm!(self.ops ; .arch x64 ; mov esi, index as i32);
                 self.call_store(self.stubs.base_accesses.store_slot, pc, other);
             }

@@ -9,7 +9,7 @@ use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::Opcode;
 use squall_bytecode::module::Site as Description;
 use squall_heap::{LAYOUT_OFFSET, Word};
-use squall_runtime::tiers::function::{Accesses, Site, feedback};
+use squall_runtime::tiers::function::{CodeKind, Site, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::Action;
 use squall_runtime::tiers::operators;
@@ -372,11 +372,11 @@ impl Emitter<'_> {
     fn array_at(&mut self, send: &Send) {
         let other = self.otherwise_send(send);
         self.check_element(send, other);
-        match self.accesses {
-            Accesses::Bare => {
+        match self.kind {
+            CodeKind::Bare | CodeKind::Metered => {
                 dynasm!(self.ops ; .arch x64 ; mov rax, [rax + rcx + offset::element(0)]);
             }
-            Accesses::Guarded => {
+            CodeKind::Guarded => {
                 dynasm!(self.ops ; .arch x64 ; mov rsi, rcx ; shr rsi, 3);
                 let load = self.stubs.base_accesses.load_element;
                 self.call_load(load, send.site.pc as usize, other);
@@ -388,7 +388,7 @@ impl Emitter<'_> {
     fn array_at_put(&mut self, send: &Send) {
         let other = self.otherwise_send(send);
         self.check_element(send, other);
-        if self.accesses == Accesses::Guarded {
+        if self.kind == CodeKind::Guarded {
             dynasm!(self.ops ; .arch x64 ; mov rsi, rcx ; shr rsi, 3);
             self.load_rcx(send.operands[2]);
             let store = self.stubs.base_accesses.store_element;

@@ -134,7 +134,7 @@ impl Emitter<'_> {
             ; .arch x64
             ; mov rsi, QWORD std::ptr::from_ref(send.site) as i64
             ; lea rdi, [rbx + place(send.window())]
-            ; call extern self.stubs.send(self.accesses)
+            ; call extern self.stubs.send(self.kind)
         );
         self.store_result(send.destination());
     }
@@ -182,7 +182,7 @@ impl Emitter<'_> {
             ; mov rax, QWORD std::ptr::from_ref(site) as i64
             ; lea rdi, [rbx + place(usize::from(site.window))]
             ; mov [rdi - 8], rax
-            ; call QWORD [rsi + offset::entry(self.accesses)]
+            ; call QWORD [rsi + offset::entry(self.kind)]
         );
         self.store_result(usize::from(site.destination));
     }

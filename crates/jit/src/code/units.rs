@@ -226,7 +226,9 @@ impl ExitRecord {
         if exit.reason.is_passing() && exit.reason != Reason::Baseline {
             self.countdown.store(TURNS_AFTER_POLL, Ordering::Relaxed);
         }
-        let code = Code::of(destination.function, destination.code.accesses);
+        let code = Code::of(destination.function, destination.code.kind);
+        // The tier draws fuel before the instruction, or ends the strand there.
+        let code = code.filter(|_| exit.reason != Reason::Fuel);
         let place = code.and_then(|code| code.place(exit.pc as usize));
         if let (Some(place), Some(returns)) = (place, returns) {
             let level = |(return_address, words): (usize, u32)| Level {

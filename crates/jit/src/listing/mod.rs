@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
 use squall_compiler::{BUILD, RESIDENCE};
-use squall_runtime::tiers::function::{Accesses, Function};
+use squall_runtime::tiers::function::{CodeKind, Function};
 use squall_runtime::tiers::thread::Vm;
 
 use crate::code::units::{ExitRecord, Unit};
@@ -86,7 +86,7 @@ struct Listing<'a> {
 impl Listing<'_> {
     /// The listing of a function; none if it has none of the parts.
     fn function(&self, function: &'static Function) -> Option<String> {
-        let codes = Accesses::ALL.map(|accesses| Code::of(function, accesses));
+        let codes = CodeKind::ALL.map(|kind| Code::of(function, kind));
         let units = self.units(function);
         let mut text = String::new();
         let is_interpreted = codes.iter().all(Option::is_none);
@@ -98,7 +98,7 @@ impl Listing<'_> {
             _ = write!(text, "\n-- bytecode\n\n{listed}");
         }
         for code in codes.into_iter().flatten().filter(|_| self.shows_base(&units)) {
-            _ = write!(text, "\n-- base code{}: {} bytes\n\n", suffix(code.accesses), code.size);
+            _ = write!(text, "\n-- base code{}: {} bytes\n\n", suffix(code.kind), code.size);
             text += &self.base_code(code);
         }
         units.iter().for_each(|unit| self.unit(*unit, &mut text));
@@ -134,9 +134,9 @@ impl Listing<'_> {
     fn unit(&self, MadeUnit { code, unit }: MadeUnit, text: &mut String) {
         let is_dropped = unit.is_dropped.load(Ordering::Relaxed);
         let end = if is_dropped { ", dropped" } else { "" };
-        let accesses = suffix(code.accesses);
+        let kind = suffix(code.kind);
         let place = place_of(code.function, unit.start);
-        let what = format!("of the unit from {place}{accesses}{end}");
+        let what = format!("of the unit from {place}{kind}{end}");
         for view in &unit.views {
             let is_last = view.pass == RESIDENCE;
             if self.shows(Part::Passes) || self.shows(Part::Unit) && is_last {

@@ -17,7 +17,7 @@ use squall_compiler::ir::values::Cell;
 use squall_heap::{Flag, LayoutId, Word, slot_kinds};
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
-use squall_runtime::tiers::function::{Accesses, Entries, Function, MOST_ENTRIES, Site, feedback};
+use squall_runtime::tiers::function::{CodeKind, Entries, Function, MOST_ENTRIES, Site, feedback};
 use squall_runtime::tiers::known::{self, KnownClass};
 use squall_runtime::tiers::lookup::{self, CacheEntry};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
@@ -34,7 +34,7 @@ use crate::stubs::{Execute, Stubs};
 pub struct RuntimeFacts<'a> {
     vm: &'static Vm,
     stubs: &'a Stubs,
-    accesses: Accesses,
+    kind: CodeKind,
     tables: RefCell<Tables>,
 }
 
@@ -55,8 +55,8 @@ fn number<T>(table: &mut Vec<&'static T>, thing: &'static T) -> u32 {
 }
 
 impl<'a> RuntimeFacts<'a> {
-    pub fn new(vm: &'static Vm, stubs: &'a Stubs, accesses: Accesses) -> RuntimeFacts<'a> {
-        RuntimeFacts { vm, stubs, accesses, tables: RefCell::default() }
+    pub fn new(vm: &'static Vm, stubs: &'a Stubs, kind: CodeKind) -> RuntimeFacts<'a> {
+        RuntimeFacts { vm, stubs, kind, tables: RefCell::default() }
     }
 
     /// The number of a function.
@@ -184,17 +184,17 @@ pub fn site_at(function: &'static Function, pc: u32) -> Option<&'static Site> {
 }
 
 /// What was observed in functions, in one number, which changes if more is observed.
-pub fn observed(functions: &[&'static Function], accesses: Accesses) -> u64 {
-    functions.iter().map(|function| observed_in(function, accesses)).sum()
+pub fn observed(functions: &[&'static Function], kind: CodeKind) -> u64 {
+    functions.iter().map(|function| observed_in(function, kind)).sum()
 }
 
-fn observed_in(function: &'static Function, accesses: Accesses) -> u64 {
+fn observed_in(function: &'static Function, kind: CodeKind) -> u64 {
     let sites = function.sites.iter().map(|site| {
         let count = site.entries().map_or(0, Entries::count) as u64;
         let bits = site.feedback.load(Ordering::Relaxed).count_ones();
         2 * count + u64::from(site.entry().layout != LayoutId::NONE) + u64::from(bits)
     });
-    let ways = Code::of(function, accesses).map_or(0, |code| {
+    let ways = Code::of(function, kind).map_or(0, |code| {
         let ways = code.profile.iter().map(|ways| ways.load(Ordering::Relaxed).count_ones());
         ways.map(u64::from).sum()
     });
@@ -207,7 +207,7 @@ impl Facts for RuntimeFacts<'_> {
     }
 
     fn may_be_inlined(&self, function: FunctionRef) -> bool {
-        !self.of(function).native(self.accesses).is_given_up()
+        !self.of(function).native(self.kind).is_given_up()
     }
 
     fn frame_maps(&self, function: FunctionRef) -> &FrameMaps {
@@ -243,7 +243,7 @@ impl Facts for RuntimeFacts<'_> {
 
     fn branch(&self, function: FunctionRef, pc: u32) -> BranchFacts {
         // A function without base code was executed by the interpreter, which records nothing.
-        let Some(code) = Code::of(self.of(function), self.accesses) else {
+        let Some(code) = Code::of(self.of(function), self.kind) else {
             return BranchFacts { taken: true, fell_through: true, otherwise: false };
         };
         let ways = code.ways(pc as usize);
@@ -302,24 +302,25 @@ impl Facts for RuntimeFacts<'_> {
     }
 
     fn is_hot(&self, function: FunctionRef) -> bool {
-        self.of(function).native(self.accesses).is_hot()
+        self.of(function).native(self.kind).is_hot()
     }
 
     fn is_guarded(&self) -> bool {
-        self.accesses == Accesses::Guarded
+        self.kind == CodeKind::Guarded
     }
 
     fn machine(&self) -> MachineFacts {
         MachineFacts {
             limit: offset::LIMIT,
             window: offset::WINDOW_OF_OBJECTS,
-            entry: offset::entry(self.accesses),
+            entry: offset::entry(self.kind),
             arguments: offset::ARGUMENTS,
             floor: offset::NATIVE_FLOOR,
             strand: offset::STRAND,
             strand_identity: offset::STRAND_IDENTITY,
             strand_wishes: offset::STRAND_WISHES,
             killed: offset::KILLED,
+            fuel: (self.kind == CodeKind::Metered).then_some(offset::FUEL),
         }
     }
 
@@ -358,10 +359,11 @@ impl Facts for RuntimeFacts<'_> {
             Symbol::Helper(Helper::Exit) => self.stubs.exit,
             Symbol::Helper(Helper::MakingExit) => self.stubs.making_exit,
             Symbol::Helper(Helper::Enter) => self.stubs.slow_entry,
-            Symbol::Helper(Helper::Send) => self.stubs.unit_send(self.accesses),
+            Symbol::Helper(Helper::Send) => self.stubs.unit_send(self.kind),
             Symbol::Helper(Helper::Log) => self.stubs.log,
             Symbol::Helper(Helper::Leaf) => self.stubs.leaf,
             Symbol::Helper(Helper::Admit) => self.stubs.admit,
+            Symbol::Helper(Helper::DrawFuel) => self.stubs.draw_fuel,
             Symbol::Helper(Helper::LoadGuardedSlot) => self.stubs.accesses.load_slot,
             Symbol::Helper(Helper::StoreGuardedSlot) => self.stubs.accesses.store_slot,
             Symbol::Helper(Helper::LoadGuardedElement) => self.stubs.accesses.load_element,

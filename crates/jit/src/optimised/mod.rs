@@ -32,7 +32,7 @@ use squall_compiler::ir::types::Type;
 use squall_compiler::ir::{Remark, Why};
 use squall_compiler::lower::Backend;
 use squall_heap::Word;
-use squall_runtime::tiers::function::{Accesses, Function, feedback};
+use squall_runtime::tiers::function::{CodeKind, Function, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::thread::Vm;
 use squall_runtime::tiers::tracing;
@@ -130,7 +130,7 @@ pub fn optimise(
     to: &Install<'_>,
 ) -> Option<&'static Unit> {
     let Order { vm, code, start, likely } = order;
-    let facts = RuntimeFacts::new(vm, to.stubs, code.accesses);
+    let facts = RuntimeFacts::new(vm, to.stubs, code.kind);
     let function = facts.function_ref(code.function);
     let request = Request { start, likely, ..Request::function(function) };
     let begun = Instant::now();
@@ -141,7 +141,7 @@ pub fn optimise(
         }
     };
     let compiled = squall_compiler::compile(&mut optimiser.backend, &facts, &request, &mut watch);
-    let what = || format!("{}{}", place_of(code.function, start), suffix(code.accesses));
+    let what = || format!("{}{}", place_of(code.function, start), suffix(code.kind));
     match compiled {
         Ok(compiled) => {
             let time = begun.elapsed().as_micros();
@@ -231,7 +231,7 @@ fn install(
     functions.push(code.function);
     // Exits lead to base code.
     functions.iter().for_each(|function| _ = (to.base)(function));
-    let relied_on = facts::observed(&functions, code.accesses);
+    let relied_on = facts::observed(&functions, code.kind);
     let CompiledCode { bytes, request, exits, lines, .. } = compiled;
     let size = bytes.len();
     let entry = to.memory.publish(|_| Some(bytes))?;
@@ -254,7 +254,7 @@ fn install(
     }));
     to.memory.announce(entry, size, Frame::Unit, || {
         let what = place_of(code.function, request.start);
-        (format!("{what} optimised{}", suffix(code.accesses)), unit.lines.clone())
+        (format!("{what} optimised{}", suffix(code.kind)), unit.lines.clone())
     });
     for (record, exit) in unit.exits.iter().zip(&exits) {
         complete(facts, record, exit, code, unit);
@@ -274,7 +274,7 @@ fn complete(
     unit: &'static Unit,
 ) {
     let return_place = |outer: &Outer| {
-        let caller = Code::of(facts.of(outer.function), code.accesses)?;
+        let caller = Code::of(facts.of(outer.function), code.kind)?;
         Some((caller.return_place(outer.pc as usize)?, outer.distance))
     };
     let returns: Option<Vec<(usize, u32)>> = exit.around.iter().map(return_place).collect();
@@ -299,7 +299,7 @@ fn complete(
 
 /// Whether more has been observed since a unit was made.
 pub fn is_outdated(code: &Code, unit: &Unit) -> bool {
-    facts::observed(&unit.functions, code.accesses) != unit.relied_on
+    facts::observed(&unit.functions, code.kind) != unit.relied_on
 }
 
 /// Reports that an exit was taken for the first time.
@@ -342,8 +342,8 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
 }
 
 /// Whether a unit has the code of a function that is to be interpreted.
-pub fn has_given_up(unit: &Unit, accesses: Accesses) -> bool {
-    unit.functions.iter().any(|function| function.native(accesses).is_given_up())
+pub fn has_given_up(unit: &Unit, kind: CodeKind) -> bool {
+    unit.functions.iter().any(|function| function.native(kind).is_given_up())
 }
 
 /// Takes a unit out of use, if it is in use: base code goes on in its place.

@@ -165,6 +165,7 @@ pub fn enter(
     };
     thread.window = Window::NONE;
     thread.state = State { pc: function.code.as_ptr(), frame, function };
+    thread.count_entry();
     if thread.must_poll() {
         thread.vm.services.poll(thread);
     }

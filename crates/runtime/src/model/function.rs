@@ -30,7 +30,7 @@ use squall_heap::{LayoutId, RootAddress, Word};
 
 use crate::model::lookup::CacheEntry;
 use crate::model::module::LoadedModule;
-use crate::model::native_code::{Accesses, NativeCode};
+use crate::model::native_code::{CodeKind, NativeCode};
 use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
 use crate::model::types::Type;
@@ -63,8 +63,8 @@ pub struct Function {
     pub shortcut: Option<Shortcut>,
     /// Branches of forks, and rendezvous.
     pub scopes: Scopes,
-    /// How often the function runs, and its machine code, by [`Accesses`].
-    pub native_codes: [NativeCode; 2],
+    /// How often the function runs, and its machine code, by [`CodeKind`].
+    pub native_codes: [NativeCode; CodeKind::ALL.len()],
     pub(crate) frame_maps: OnceLock<FrameMaps>,
     /// Sites of instructions that have none but failed: the calls that report it return there.
     pub(crate) fault_sites: Mutex<HashMap<usize, &'static Site>>,
@@ -155,14 +155,14 @@ impl Function {
 
     /// How often the function runs with such accesses, and its machine code for them.
     #[inline(always)]
-    pub fn native(&self, accesses: Accesses) -> &NativeCode {
-        &self.native_codes[accesses as usize]
+    pub fn native(&self, kind: CodeKind) -> &NativeCode {
+        &self.native_codes[kind as usize]
     }
 
     /// Records that the function has machine code.
-    pub fn set_compiled(&'static self, accesses: Accesses, code: *const (), entry: *const ()) {
-        self.native(accesses).install(code, entry);
-        let bit = 1 << accesses as u8;
+    pub fn set_compiled(&'static self, kind: CodeKind, code: *const (), entry: *const ()) {
+        self.native(kind).install(code, entry);
+        let bit = 1 << kind as u8;
         self.sites.iter().for_each(|site| _ = site.compiled.fetch_or(bit, Ordering::Relaxed));
     }
 
@@ -308,8 +308,8 @@ impl Site {
 
     /// Whether a call that returns here returns to machine code.
     #[inline(always)]
-    pub fn is_compiled(&self, accesses: Accesses) -> bool {
-        self.compiled.load(Ordering::Relaxed) & 1 << accesses as u8 != 0
+    pub fn is_compiled(&self, kind: CodeKind) -> bool {
+        self.compiled.load(Ordering::Relaxed) & 1 << kind as u8 != 0
     }
 
     /// The site's index in its function's table.

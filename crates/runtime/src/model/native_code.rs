@@ -1,8 +1,8 @@
 //! A function's machine code, and the count of its executions that leads to it. The interpreter counts; the tier that
 //! compiles installs code, and machine code calls other functions through the cell with their entry.
 //!
-//! A function has one [`NativeCode`] for each kind of [`Accesses`], as it can run in vats of both kinds at once. Code calls
-//! code with the same accesses only.
+//! A function has one [`NativeCode`] for each [`CodeKind`], as strands that need different ones can run it at once. Code
+//! calls code of its own kind only.
 //!
 //! Protocol: any thread may count; a count that is lost does not matter. A cell changes from one address to another at
 //! once, each of which is right at any time, because code is never freed while it can be reached. The *code* cell is
@@ -10,23 +10,20 @@
 
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
-/// How code accesses what guests can write: as the vat that it runs in is plain or guarded.
+/// What code does beside the program's own work, as the strand that it runs for requires.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Accesses {
-    /// By loads and stores.
+pub enum CodeKind {
+    /// Nothing: its accesses are loads and stores.
     Bare,
-    /// As transactions of other strands allow, and as part of the strand's own.
+    /// Its accesses to what guests can write are as transactions of other strands allow, and part of the strand's own.
     Guarded,
+    /// It counts its polls, for a sandbox with a budget of fuel. Its accesses are bare.
+    Metered,
 }
 
-impl Accesses {
-    /// Both.
-    pub const ALL: [Accesses; 2] = [Accesses::Bare, Accesses::Guarded];
-
-    /// Those in a vat that is guarded, or not.
-    pub fn of(is_guarded: bool) -> Accesses {
-        if is_guarded { Accesses::Guarded } else { Accesses::Bare }
-    }
+impl CodeKind {
+    /// Each of them.
+    pub const ALL: [CodeKind; 3] = [CodeKind::Bare, CodeKind::Guarded, CodeKind::Metered];
 }
 
 /// The cells of a function.

@@ -504,20 +504,47 @@ impl SandboxRef {
 pub struct Metering {
     /// Whether each poll counts as fuel.
     pub counts_polls: bool,
+    /// Whether the machine code that runs counts them. Otherwise each of them is a slow poll, which counts itself.
+    pub is_counted_by_code: bool,
     /// Whether processor time is counted. Other threads read it.
     pub(crate) is_timed: AtomicBool,
     /// The time in nanoseconds up to which it was counted.
     pub(crate) timed_since: u64,
-    /// How many polls more the strand may come to before it has to draw fuel.
-    pub fuel: u32,
+    /// How many polls more the strand may come to before it has to draw fuel; negative if it came to more, and the next
+    /// slow poll is to draw for them.
+    pub fuel: i32,
     /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
     pub owed: u64,
+}
+
+impl Metering {
+    /// Where the fuel is, in bytes.
+    pub const FUEL: usize = std::mem::offset_of!(Metering, fuel);
+
+    /// Whether machine code has counted more polls than fuel was drawn for.
+    #[inline(always)]
+    pub fn is_spent(&self) -> bool {
+        self.is_counted_by_code && self.fuel < 0
+    }
+
+    /// The entry that code has counted is counted again.
+    #[inline(always)]
+    pub fn uncount_entry(&mut self) {
+        self.fuel += i32::from(self.is_counted_by_code);
+    }
+
+    /// Whether the next poll has to be a slow one.
+    #[inline(always)]
+    pub fn needs_poll(&self) -> bool {
+        self.counts_polls && (!self.is_counted_by_code || self.fuel < 0)
+    }
 }
 
 /// The strand that the thread enters belongs to a sandbox.
 #[cold]
 pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
     (thread.metering.fuel, thread.metering.owed) = (0, 0);
+    thread.metering.is_counted_by_code = false;
     thread.metering.counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
     if sandbox.chain().any(|sandbox| sandbox.budgets().time.is_some()) {
         pacing::begin(thread);
@@ -530,7 +557,7 @@ pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
 /// The strand that ran here, of a sandbox, has stopped.
 #[cold]
 pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    thread.metering.counts_polls = false;
+    (thread.metering.counts_polls, thread.metering.is_counted_by_code) = (false, false);
     if thread.metering.is_timed.load(Ordering::Relaxed) {
         pacing::end(thread, sandbox);
     }

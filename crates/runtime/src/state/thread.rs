@@ -19,7 +19,7 @@ use squall_scheduler::{Worker, WorkerId};
 
 use crate::model::function::{Function, Site};
 use crate::model::lookup::CacheEntry;
-use crate::model::native_code::Accesses;
+use crate::model::native_code::CodeKind;
 use crate::model::outcome::Failure;
 use crate::state::affinity::Home;
 use crate::state::items::Item;
@@ -525,8 +525,7 @@ impl Thread {
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
     #[inline]
     pub fn reset_limit(&mut self) {
-        if self.metering.counts_polls {
-            // It comes to a slow poll each time.
+        if self.metering.needs_poll() {
             return self.request_poll();
         }
         let limit = self.stack().limit();
@@ -572,6 +571,9 @@ impl Thread {
 
     /// Offset of the address of the strand that runs here.
     pub const STRAND: usize = offset_of!(Thread, strand);
+
+    /// Offset of the fuel of the strand that runs here, if it is metered.
+    pub const FUEL: usize = offset_of!(Thread, metering) + Metering::FUEL;
 
     /// The strand that runs here, if one does.
     pub fn running_strand(&self) -> Option<StrandRef> {
@@ -622,10 +624,48 @@ impl Thread {
         running.stop()
     }
 
-    /// How the innermost loop of the tier accesses what guests can write.
+    /// The kind of code that the innermost loop of the tier needs. Guarded code does not count its polls: in a sandbox with
+    /// fuel, each of them is a slow one.
     #[inline(always)]
-    pub fn accesses(&self) -> Accesses {
-        Accesses::of(self.runs_guarded)
+    pub fn code_kind(&self) -> CodeKind {
+        match self.runs_guarded {
+            true => CodeKind::Guarded,
+            false if self.metering.counts_polls => CodeKind::Metered,
+            false => CodeKind::Bare,
+        }
+    }
+
+    /// Machine code goes on from here, of the kind that the thread needs. If it counts its polls, only those are slow that
+    /// others ask for.
+    #[inline(always)]
+    pub fn begin_code(&mut self) {
+        match self.code_kind() {
+            CodeKind::Metered => {
+                self.metering.is_counted_by_code = true;
+                self.reset_limit();
+            }
+            CodeKind::Bare | CodeKind::Guarded => self.end_code(),
+        }
+    }
+
+    /// Anything but machine code goes on from here: it counts at slow polls.
+    #[inline(always)]
+    pub fn end_code(&mut self) {
+        if self.metering.is_counted_by_code {
+            self.metering.is_counted_by_code = false;
+            self.request_poll();
+        }
+    }
+
+    /// Counts the poll at the entry of a function that machine code calls, but does not enter by itself.
+    #[inline(always)]
+    pub fn count_entry(&mut self) {
+        if self.metering.is_counted_by_code {
+            self.metering.fuel -= 1;
+            if self.metering.fuel < 0 {
+                self.request_poll();
+            }
+        }
     }
 
     /// Makes a strand the one that runs here.
@@ -728,8 +768,9 @@ impl Thread {
     pub fn charge(&mut self, units: usize) {
         if self.sandbox.is_some() {
             let Metering { fuel, owed, .. } = &mut self.metering;
-            let paid = units.min(*fuel as usize);
-            *fuel -= paid as u32;
+            // Polls that were counted and not drawn yet come first: see `Metering`.
+            let paid = units.min((*fuel).max(0) as usize);
+            *fuel -= paid as i32;
             *owed = owed.saturating_add((units - paid) as u64);
         }
     }

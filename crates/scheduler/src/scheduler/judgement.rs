@@ -54,9 +54,19 @@ pub(super) struct Sight {
     pub(super) progress: Progress,
     pub(super) queued: usize,
     pub(super) is_excused: bool,
+    /// Whether the running item was begun only because nothing else waited.
+    pub(super) is_spare: bool,
     pub(super) has_injected: bool,
     /// Whether another worker could help.
     pub(super) has_idle: bool,
+}
+
+impl Sight {
+    /// Whether the running item has no right to the rest of its slice: it runs only because nothing else waited, and now
+    /// something does. The items of groups are put aside, so the queue has others.
+    fn gives_way(&self) -> bool {
+        self.is_spare && !self.has_idle && (self.has_injected || self.queued > 0)
+    }
 }
 
 /// The monitor's reaction to the state of a worker.
@@ -115,7 +125,7 @@ impl Observation {
         if !runs {
             return Measure::None;
         }
-        let is_over = now - self.since >= slice;
+        let is_over = sight.gives_way() || now - self.since >= slice;
         match (self.waiting > 0, sight.has_injected) {
             (true, _) if has_waited && is_fine => Measure::None,
             (true, _) if has_waited && sight.has_idle && sight.queued > 0 => Measure::Wake,
@@ -244,6 +254,7 @@ mod tests {
             progress: Progress { count, runs: true, private },
             queued,
             is_excused: false,
+            is_spare: false,
             has_injected: false,
             has_idle: true,
         }
@@ -344,6 +355,19 @@ mod tests {
             assert_eq!(measures[..10], [Measure::None; 10]);
             assert_eq!(measures[10], Measure::Ask(Request::Preempt));
         }
+    }
+
+    #[test]
+    fn a_spare_item_gives_way_at_once() {
+        let spare = Sight { has_idle: false, is_spare: true, ..sight(1, 0, 0) };
+        let injected = Sight { has_injected: true, ..spare };
+        let queued = Sight { queued: 1, ..spare };
+        // Items that were put aside count as private, and have no better right.
+        let aside = Sight { has_injected: false, ..sight(1, 1, 0) };
+        let aside = Sight { is_spare: true, has_idle: false, ..aside };
+        assert_eq!(judge(&[injected]), [Measure::Ask(Request::Preempt)]);
+        assert_eq!(judge(&[queued]), [Measure::Ask(Request::Preempt)]);
+        assert_eq!(judge(&[spare, aside, aside]), [Measure::None; 3]);
     }
 
     #[test]

@@ -135,10 +135,18 @@ fn sight<T: Copy + Send + 'static, P: Send + 'static>(
     if let Some(inbox) = scheduler.inbox(id) {
         // No other worker may run the items that wait here, and this one runs no others.
         let queued = inbox.len();
-        return Sight { progress, queued, is_excused, has_injected: false, has_idle: false };
+        return Sight {
+            progress,
+            queued,
+            is_excused,
+            is_spare: false,
+            has_injected: false,
+            has_idle: false,
+        };
     }
     Sight {
         progress,
+        is_spare: watch.is_spare(progress.count),
         queued: scheduler.waiting(id),
         is_excused,
         has_injected: scheduler.has_injected(),

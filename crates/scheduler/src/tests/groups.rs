@@ -11,6 +11,11 @@ fn divided() -> TestWorker {
     worker
 }
 
+fn runs_spare(worker: &TestWorker) -> bool {
+    let watch = worker.scheduler().watch(worker.id());
+    watch.is_spare(watch.progress().count)
+}
+
 fn look(worker: &TestWorker) {
     worker.scheduler().looks.fetch_add(1, Ordering::Relaxed);
 }
@@ -59,6 +64,20 @@ fn busy_items_leave_groups_each_second_interval() {
         look(&worker);
     }
     assert!(of_groups.len() >= 2 && of_groups.len() <= 3, "{of_groups:?}");
+}
+
+#[test]
+fn a_long_item_of_a_group_does_not_count_as_time_of_the_others() {
+    let mut worker = divided();
+    [100, 200].into_iter().for_each(|item| worker.push(item));
+    let spare = worker.try_next();
+    assert!(spare.is_some_and(|item| item >= 100));
+    assert!(runs_spare(&worker));
+    (0..3).for_each(|_| look(&worker));
+    worker.scheduler().inject(7);
+    worker.push(spare.unwrap());
+    assert_eq!(worker.try_next(), Some(7));
+    assert!(!runs_spare(&worker));
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! While no worker is idle, a worker that meets a grouped item in its queues puts it aside, and goes on to the next one. It
 //! takes an item of a group if no ungrouped item waits, or if ungrouped items alone have run for a whole interval of the
 //! monitor; then groups run for an interval. So the ungrouped items have half of the time at least if they need it, and
-//! one that becomes ready while they need less waits for one grouped item at most, however many of these are ready.
+//! one that becomes ready while they need less waits for one grouped item at most, however many of these are ready. That
+//! item runs only because nothing else waited: it is *spare*, and the monitor ends its slice at its next look.
 //!
 //! Groups take turns (Nagle, *On packet switches with infinite storage*, RFC 970, 1985). A turn lasts until the monitor
 //! looks, or until the group has no item: a group with many items gets no more time than one with few.
@@ -30,6 +31,9 @@ enum Phase {
     Ungrouped(u64),
     /// Grouped ones, until a look other than this one.
     Grouped(u64),
+    /// Grouped ones, since no others waited. They have no right to the time that they use, so a phase of ungrouped items
+    /// begins with the next one.
+    Spare,
 }
 
 /// How many of the monitor's looks end the phase of ungrouped items: at least one whole interval is between two.
@@ -62,6 +66,7 @@ impl<T> Groups<T> {
     pub(super) fn comes_first(&mut self, look: u64) -> bool {
         self.phase = match self.phase {
             _ if self.is_empty() => Phase::Ungrouped(look),
+            Phase::Spare => Phase::Ungrouped(look),
             Phase::Grouped(since) if look != since => Phase::Ungrouped(look),
             Phase::Ungrouped(since) if look >= since + UNGROUPED_LOOKS => Phase::Grouped(look),
             phase => phase,
@@ -70,8 +75,8 @@ impl<T> Groups<T> {
     }
 
     /// No ungrouped item waits now.
-    pub(super) fn are_alone(&mut self, look: u64) {
-        self.phase = Phase::Ungrouped(look);
+    pub(super) fn are_alone(&mut self) {
+        self.phase = Phase::Spare;
     }
 
     /// An item of the group whose turn it is.

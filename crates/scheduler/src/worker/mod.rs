@@ -435,8 +435,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
                 Some(group) => self.groups.put(group, item),
             }
         }
-        self.groups.are_alone(look);
-        self.groups.take(look).or_else(|| self.next_elsewhere())
+        self.groups.are_alone();
+        let Some(spare) = self.groups.take(look) else { return self.next_elsewhere() };
+        self.watch.set_spare(self.count + 1);
+        Some(spare)
     }
 
     /// How many items wait near, in the next slot and behind, where no other worker can steal them; those of groups count

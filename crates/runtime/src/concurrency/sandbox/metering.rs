@@ -1,9 +1,12 @@
 //! Metering: counts the consumption of the running strand. Polls, calls and the heap draw through it.
 //!
 //! Strands outside of sandboxes are not counted, and nothing is done for them but to look at that when one is entered and
-//! left. While a strand of a sandbox with a budget of fuel runs, the thread's frame limit is 0, so that it comes to a slow
-//! poll at each call and each turn of a loop, where fuel is counted. Without that budget, polls are those of other strands,
-//! and a budget of processor time is charged at the polls that the [pacer](crate::state::pacing) asks for.
+//! left. While a strand of a sandbox with a budget of fuel runs, each call and each turn of a loop costs a unit of fuel.
+//! Machine code of the kind [`Metered`](crate::model::native_code::CodeKind::Metered) counts them itself, and comes to a slow
+//! poll when nothing is left; while anything else runs, the thread's frame limit is 0, so that each poll is a slow one, which
+//! counts. [`Metering::is_counted_by_code`](crate::state::sandbox::Metering) says which of them counts. Without a budget of
+//! fuel, polls are those of other strands, and a budget of processor time is charged at the polls that the
+//! [pacer](crate::state::pacing) asks for.
 //!
 //! Fuel is drawn in portions, from the sandbox and those around it. The rest of a portion is given back when the strand
 //! stops. Primitives that do more work than a call [charge](Thread::charge) for it, and the next poll draws that.
@@ -56,12 +59,33 @@ pub fn count_poll(thread: &mut Thread) -> bool {
     let asked = thread.requests.has_new()
         || thread.mutator.is_stop_requested()
         || thread.mutator.is_overdrawn();
-    if thread.metering.fuel > 0 && !asked {
-        thread.metering.fuel -= 1;
+    let is_counted = thread.metering.is_counted_by_code;
+    thread.metering.fuel -= i32::from(!is_counted);
+    if thread.metering.fuel >= 0 && !asked && !is_counted {
         return !thread.vm.options.polls_always;
     }
     count_slowly(thread);
     false
+}
+
+/// Draws fuel for polls that machine code has counted; whether there was enough.
+pub fn draw_fuel(thread: &mut Thread) -> bool {
+    thread.sandbox.is_none_or(|sandbox| pay(thread, sandbox).is_ok())
+}
+
+/// Draws fuel until all that was used is paid; answers the sandbox that has none.
+fn pay(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), SandboxRef> {
+    while thread.metering.fuel < 0 {
+        let owed = i64::try_from(thread.metering.owed).unwrap_or(i64::MAX);
+        let used = i64::from(thread.metering.fuel).abs();
+        let wanted = owed.saturating_add(used).max(FUEL_PORTION);
+        let amount = draw(sandbox, wanted, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel)?;
+        let paid = owed.min(amount);
+        thread.metering.owed -= paid as u64;
+        // What is left is at most a portion, and what was used.
+        thread.metering.fuel += (amount - paid) as i32;
+    }
+    Ok(())
 }
 
 /// Draws fuel, and memory that was used without asking. If there is none, the sandbox is over.
@@ -73,19 +97,9 @@ fn count_slowly(thread: &mut Thread) {
     {
         return exhaust(thread, empty, Reason::Time);
     }
-    while thread.metering.fuel == 0 {
-        let wanted = i64::try_from(thread.metering.owed).unwrap_or(i64::MAX).max(FUEL_PORTION);
-        match draw(sandbox, wanted, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel) {
-            Ok(amount) => {
-                let paid = thread.metering.owed.min(amount as u64);
-                thread.metering.owed -= paid;
-                // At most a portion: more than that is drawn only if all of it is owed.
-                thread.metering.fuel = (amount as u64 - paid) as u32;
-            }
-            Err(empty) => return exhaust(thread, empty, Reason::Fuel),
-        }
+    if let Err(empty) = pay(thread, sandbox) {
+        return exhaust(thread, empty, Reason::Fuel);
     }
-    thread.metering.fuel -= 1;
     if thread.mutator.is_overdrawn() {
         // If there is no more, the sandbox is over.
         _ = thread.mutator.settle_meter();
