@@ -356,6 +356,10 @@ pub struct Debug {
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true, action = ArgAction::Append)]
     pub options: Vec<String>,
 
+    /// Repeat the schedule with this number, as `squall run --seed`; the run can go back then
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+
     /// What stops with a strand that stops
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub stop: Stop,

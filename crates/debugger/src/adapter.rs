@@ -100,10 +100,11 @@ struct Pipes {
 impl Pipes {
     fn new(output: &Output) -> io::Result<Pipes> {
         let ((from_output, to_output), (from_error, to_error)) = (pipe()?, pipe()?);
-        let forwarders = [("stdout", from_output), ("stderr", from_error)].map(|(category, stream)| {
-            let output = Arc::clone(output);
-            std::thread::spawn(move || forward(category, stream, &output))
-        });
+        let forwarders =
+            [("stdout", from_output), ("stderr", from_error)].map(|(category, stream)| {
+                let output = Arc::clone(output);
+                std::thread::spawn(move || forward(category, stream, &output))
+            });
         Ok(Pipes { ends: [to_output, to_error], forwarders })
     }
 }
@@ -132,7 +133,8 @@ fn launch(
     };
     let client = Arc::clone(output);
     // A client that has left hears nothing.
-    let front = Front::launch(Box::new(command), Box::new(move |message| _ = send(&client, message)));
+    let front =
+        Front::launch(Box::new(command), Box::new(move |message| _ = send(&client, message)));
     let ran = match front {
         Ok(front) => Ok(front.run(kept, input, false)),
         Err(problem) => Err((problem, input, kept)),

@@ -492,8 +492,12 @@ impl Debugger for Asked {
         }
         let moment = control.travel.moment();
         match (kind, fields) {
-            (Kind::PromiseCreated, &[promise, ..]) => control.origins.promise_made(thread, moment, promise),
-            (Kind::StrandCreated, &[strand, ..]) => control.origins.strand_made(thread, moment, strand),
+            (Kind::PromiseCreated, &[promise, ..]) => {
+                control.origins.promise_made(thread, moment, promise)
+            }
+            (Kind::StrandCreated, &[strand, ..]) => {
+                control.origins.strand_made(thread, moment, strand)
+            }
             (Kind::StrandResumed, _) => {
                 control.resumed(thread);
                 control.origins.resumed(thread);

@@ -113,7 +113,12 @@ fn accept(listener: &TcpListener, child: &mut Child) -> Result<TcpStream, String
 }
 
 impl Process {
-    fn new(number: usize, stream: TcpStream, child: Option<Child>, ears: &Sender<Heard>) -> io::Result<Process> {
+    fn new(
+        number: usize,
+        stream: TcpStream,
+        child: Option<Child>,
+        ears: &Sender<Heard>,
+    ) -> io::Result<Process> {
         let mut reader = BufReader::new(stream.try_clone()?);
         let ears = ears.clone();
         std::thread::spawn(move || {
@@ -226,7 +231,8 @@ impl<'a> Front<'a> {
             match self.next()? {
                 Heard::Request(request) if is_over => {
                     let is_last = is_last(&request);
-                    let answer = if is_last { Ok(json!({})) } else { Err("the program has ended".into()) };
+                    let answer =
+                        if is_last { Ok(json!({})) } else { Err("the program has ended".into()) };
                     (self.output)(protocol::response(&request, answer));
                     if is_last {
                         break;
@@ -303,7 +309,9 @@ impl<'a> Front<'a> {
             return;
         }
         if message["type"] == "response" {
-            let Some(asked) = message["request_seq"].as_u64().filter(|&asked| asked < OWN) else { return };
+            let Some(asked) = message["request_seq"].as_u64().filter(|&asked| asked < OWN) else {
+                return;
+            };
             let own = self.numbered(&mut message["body"]["breakpoints"]);
             if let Some(setting) = self.program.asked.remove(&asked) {
                 self.settings[setting].ids = own;
@@ -398,7 +406,8 @@ impl<'a> Front<'a> {
                 if target["strand"] != to["strand"] {
                     return Err("the frame is of another strand".into());
                 }
-                let errand = json!({ "seek": "write", "to": to, "target": target, "printed": printed });
+                let errand =
+                    json!({ "seek": "write", "to": to, "target": target, "printed": printed });
                 let found = self.finding(&errand)?;
                 let name = target["expression"].as_str().unwrap_or_default();
                 match found["found"].is_object() {
@@ -447,7 +456,8 @@ impl<'a> Front<'a> {
 
     /// A process that goes on an errand, with all settings of the client.
     fn copy(&mut self, errand: &Json) -> Result<Process, String> {
-        let launcher = self.launcher.as_mut().ok_or("the program was not started by the debugger")?;
+        let launcher =
+            self.launcher.as_mut().ok_or("the program was not started by the debugger")?;
         let (listener, mut child) = spawn(|port| launcher(port, true))?;
         let stream = accept(&listener, &mut child)?;
         self.made += 1;
@@ -514,9 +524,13 @@ impl<'a> Front<'a> {
         loop {
             let heard = self.heard.recv().map_err(|_| "the debugger ends")?;
             match heard {
-                Heard::Message(from, message) if from == number && is_it(&message) => return Ok(message),
+                Heard::Message(from, message) if from == number && is_it(&message) => {
+                    return Ok(message);
+                }
                 // A copy has nothing to say to the client before it is the program.
-                Heard::Message(from, message) if from == self.program.number && from != self.made => {
+                Heard::Message(from, message)
+                    if from == self.program.number && from != self.made =>
+                {
                     self.pass_on(from, message);
                 }
                 Heard::Message(..) => {}

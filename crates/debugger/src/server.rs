@@ -150,7 +150,9 @@ impl Server {
                 "breakpoint",
                 json!({ "reason": "changed", "breakpoint": of_breakpoint(&breakpoint) }),
             )),
-            Event::Repeated(found) => self.send(protocol::event("squall/repeated", of_found(found))),
+            Event::Repeated(found) => {
+                self.send(protocol::event("squall/repeated", of_found(found)))
+            }
             Event::Ended(code, known) => {
                 self.send(protocol::event("exited", json!({ "exitCode": code })));
                 self.send(protocol::event("terminated", json!({})));
@@ -325,7 +327,8 @@ impl Server {
 
     /// The run, which has not begun, is to repeat another one.
     fn repeat(&self, arguments: &Json) -> Answer {
-        let printed = [0, 1].map(|stream| arguments["printed"][stream].as_u64().unwrap_or_default());
+        let printed =
+            [0, 1].map(|stream| arguments["printed"][stream].as_u64().unwrap_or_default());
         (self.control.printed.skip)(printed);
         let seek = match arguments["seek"].as_str() {
             Some("start") => {

@@ -249,7 +249,9 @@ impl Control {
     pub(super) fn resumed(&self, thread: &Thread) {
         self.travel.pass();
         let Some(strand) = thread.running_strand() else { return };
-        if self.travel.begins.load(Ordering::Relaxed) && self.travel.begins.swap(false, Ordering::SeqCst) {
+        if self.travel.begins.load(Ordering::Relaxed)
+            && self.travel.begins.swap(false, Ordering::SeqCst)
+        {
             let body = json!({ "reason": "entry", "description": "the start of the run" });
             let after = After::Stop(Reason::Back(body));
             let strand = Some(recording::number_of(strand));
@@ -300,7 +302,9 @@ impl Control {
         let Some(frame) = inspection::frames(thread).next() else { return };
         let holder = {
             let slot = self.travel.repetition.lock();
-            let Some(Seek::Write(sought, ..)) = slot.as_ref().map(|it| &it.errand.seek) else { return };
+            let Some(Seek::Write(sought, ..)) = slot.as_ref().map(|it| &it.errand.seek) else {
+                return;
+            };
             watches::written_at(thread.vm, frame, place, sought)
         };
         if let Some(holder) = holder {
@@ -352,7 +356,8 @@ impl Control {
             return self.reach(thread);
         }
         let Seek::Line { from, depth } = repetition.errand.seek else { return };
-        let is_looking = moment >= from && to.strand == number(thread) && repetition.awaits.is_none();
+        let is_looking =
+            moment >= from && to.strand == number(thread) && repetition.awaits.is_none();
         drop(slot);
         if is_looking && depth_of(thread) > depth {
             self.run_to_return(thread, depth);
@@ -377,7 +382,8 @@ impl Control {
             lines.pop();
         }
         // An activation that was under way when the repetition began to look is in the middle of a line.
-        let is_whole = from == 0 || !is_first && lines.first().is_some_and(|other| other.depth <= depth);
+        let is_whole =
+            from == 0 || !is_first && lines.first().is_some_and(|other| other.depth <= depth);
         match lines.last_mut().filter(|other| other.depth == depth) {
             Some(same) if same.line == line => {}
             Some(same) => {
@@ -417,9 +423,9 @@ impl Control {
         {
             let mut slot = self.travel.repetition.lock();
             let Some(repetition) = slot.as_mut() else { return };
-            let is_back = repetition.awaits.is_some_and(|(awaited, back)| {
-                awaited == frame && key(back) == key(place)
-            });
+            let is_back = repetition
+                .awaits
+                .is_some_and(|(awaited, back)| awaited == frame && key(back) == key(place));
             if !is_back || repetition.errand.to.strand != number(thread) {
                 return;
             }
@@ -499,7 +505,11 @@ impl Control {
     }
 
     /// Tells the finding; the repetition has no other use.
-    fn wait_for_end(&self, thread: &mut Thread, found: Result<Option<(Position, Json)>, &'static str>) {
+    fn wait_for_end(
+        &self,
+        thread: &mut Thread,
+        found: Result<Option<(Position, Json)>, &'static str>,
+    ) {
         self.tell(Event::Repeated(found));
         thread.mutator.native(|| {
             loop {

@@ -97,7 +97,8 @@ type Done = Result<(), String>;
 /// Debugs a program on the terminal.
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     let program = arguments.program[0].clone();
-    let (options, words) = (arguments.options.clone(), arguments.program.clone());
+    let (mut options, words) = (arguments.options.clone(), arguments.program.clone());
+    options.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
     let command = move |port: u16, is_again: bool| {
         let mut command = run_command(port, is_again)?;
         command.args(&options).args(&words);
@@ -214,7 +215,8 @@ impl Session {
             "reverse" | "rc" => self.resume("reverseContinue"),
             "written" if rest.is_empty() => Err("written what?".into()),
             "written" => {
-                let arguments = json!({ "name": rest, "frameId": self.frame_id()?, "threadId": self.strand });
+                let arguments =
+                    json!({ "name": rest, "frameId": self.frame_id()?, "threadId": self.strand });
                 self.go_with("squall/written", arguments)
             }
             "sent" => self.resume("squall/sent"),
