@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 10] = [
+    let sessions: [(&str, Session); 12] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -24,6 +24,8 @@ pub fn trials() -> Vec<Trial> {
         ("requests_that_make_no_sense", senseless_requests),
         ("messages_that_are_none", senseless_messages),
         ("steps_of_several_strands", steps_of_several_strands),
+        ("a_race_is_followed_back_to_its_write", race_is_followed_back),
+        ("no_way_back", no_way_back),
         ("a_data_breakpoint_in_code_that_runs", data_breakpoint_in_running_code),
     ];
     let trial = |(name, session): (&str, Session)| Trial::test(format!("adapter {name}"), session);
@@ -473,6 +475,81 @@ fn senseless_messages() -> Result<(), Failed> {
         equal(client.child.wait()?.success(), false)?;
     }
     Ok(())
+}
+
+/// The deposit that a rare schedule loses: from the exception back to the write without a lock, and forth again.
+fn race_is_followed_back() -> Result<(), Failed> {
+    const LOST: &str = "tests/debugger/lost.ns";
+    let mut client = Client::new();
+    let capabilities = client.ask("initialize", json!({ "adapterID": "squall" }))?;
+    equal(&capabilities["supportsStepBack"], &Json::Null)?;
+    client.ask("launch", json!({ "program": LOST, "seed": 20 }))?;
+    let more = client.event("capabilities")?;
+    equal(&more["capabilities"]["supportsStepBack"], &json!(true))?;
+    client.ask("setExceptionBreakpoints", json!({ "filters": ["uncaught"] }))?;
+    client.ask("configurationDone", json!({}))?;
+    let (failing, line) = client.stop()?;
+    equal(line, 38)?;
+    let set = client.ask("setBreakpoints", breakpoints(LOST, &[20]))?;
+    client.ask("reverseContinue", json!({ "threadId": failing }))?;
+    let stop = client.event("stopped")?;
+    equal(&stop["reason"], &json!("breakpoint"))?;
+    equal(&stop["hitBreakpointIds"][0], &set["breakpoints"][0]["id"])?;
+    let writing = stop["threadId"].as_u64().ok_or("no strand has stopped")?;
+    let frame = client.frame_of(writing, "Account>>correct:")?;
+    let old = client.ask("evaluate", json!({ "expression": "old", "frameId": frame }))?;
+    equal(&old["result"], &json!("0"))?;
+    client.ask("stepBack", json!({ "threadId": writing }))?;
+    equal(client.stop()?, (writing, 19))?;
+    client.ask("squall/sent", json!({ "threadId": writing }))?;
+    equal(client.stop()?.1, 36)?;
+    client.ask("reverseContinue", json!({}))?;
+    equal(&client.event("stopped")?["reason"], &json!("entry"))?;
+    let problem = client.tried("stepBack", json!({}))?;
+    equal(problem, Err("this strand begins here".to_owned()))?;
+    // Breakpoints of now stop the run that was gone back to.
+    let again = client.ask("setBreakpoints", breakpoints(LOST, &[19]))?;
+    client.ask("continue", json!({}))?;
+    let stop = client.event("stopped")?;
+    equal(&stop["hitBreakpointIds"][0], &again["breakpoints"][0]["id"])?;
+    client.ask("continue", json!({}))?;
+    let (failing, _) = client.stop()?;
+    let written = client.frame_of(failing, "Lost>>total")?;
+    let slot = json!({ "name": "account balance", "frameId": written, "threadId": failing });
+    client.ask("squall/written", slot)?;
+    equal(client.stop()?.1, 13)?;
+    client.ask("setBreakpoints", breakpoints(LOST, &[]))?;
+    client.ask("continue", json!({}))?;
+    equal(client.stop()?.1, 38)?;
+    client.ask("continue", json!({}))?;
+    equal(client.end()?.1, 1)
+}
+
+/// Without a seed, a run cannot be repeated; and what is done outside of the machine is not done twice.
+fn no_way_back() -> Result<(), Failed> {
+    let mut client = Client::launch(PARTS, "all", &[24])?;
+    let (strand, _) = client.stop()?;
+    for request in ["stepBack", "reverseContinue", "squall/sent", "squall/written"] {
+        let problem = client.tried(request, json!({ "threadId": strand }))?;
+        let needs = "going back needs a run with a seed, such as --seed=1";
+        equal(problem, Err(needs.to_owned()))?;
+    }
+    client.ask("continue", json!({}))?;
+    equal(client.end()?.1, 3)?;
+    let mut client = Client::new();
+    client.ask("initialize", json!({ "adapterID": "squall" }))?;
+    let program = json!({
+        "program": "tests/debugger/acting.ns", "seed": 1, "options": ["--allow-processes"],
+    });
+    client.ask("launch", program)?;
+    client.ask("setBreakpoints", breakpoints("tests/debugger/acting.ns", &[7]))?;
+    client.ask("configurationDone", json!({}))?;
+    let (strand, _) = client.stop()?;
+    let problem = client.tried("reverseContinue", json!({ "threadId": strand }))?;
+    let acts = "the program starts a process, which going back would do again";
+    equal(problem, Err(acts.to_owned()))?;
+    client.ask("continue", json!({}))?;
+    equal(client.end()?.1, 0)
 }
 
 /// Two stopped strands step, each for itself.

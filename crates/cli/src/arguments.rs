@@ -101,6 +101,10 @@ pub struct Run {
     #[arg(long, value_name = "PORT", hide = true)]
     pub debug_connect: Option<u16>,
 
+    /// The run repeats another one, which has shown all warnings
+    #[arg(long, hide = true)]
+    pub debug_again: bool,
+
     /// Serve a page that shows what the program does, at this port of the machine, or at any that is free; with `control`,
     /// the page can also suspend and end strands
     #[arg(long, value_name = "PORT[,control]", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
@@ -351,6 +355,10 @@ pub struct Debug {
     /// An option of `squall run` for the program, such as --option=--seed=3; may be repeated
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true, action = ArgAction::Append)]
     pub options: Vec<String>,
+
+    /// Repeat the schedule with this number, as `squall run --seed`; the run can go back then
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
 
     /// What stops with a strand that stops
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]

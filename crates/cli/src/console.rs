@@ -10,6 +10,7 @@
 //! right order.
 
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdout};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,34 @@ const AT_ONCE: usize = 16;
 
 /// The longest time that output waits while the machine is busy.
 const DELAY: Duration = Duration::from_millis(20);
+
+/// The bytes that the program has written to the standard output and error.
+static PRINTED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// The first bytes of these that another run has written.
+static SKIPPED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// How many bytes of the program's output and error were written, by this run or by one that it repeats.
+pub fn printed() -> [u64; 2] {
+    // Relaxed: the thread that asks was told by the one that writes.
+    [0, 1].map(|stream: usize| {
+        PRINTED[stream].load(Ordering::Relaxed).max(SKIPPED[stream].load(Ordering::Relaxed))
+    })
+}
+
+/// Leaves out so many first bytes of the program's output and error.
+pub fn skip_printed(counts: [u64; 2]) {
+    for (skipped, count) in SKIPPED.iter().zip(counts) {
+        skipped.store(count, Ordering::Relaxed);
+    }
+}
+
+/// The part of a text that no other run has written.
+fn new_part(stream: usize, text: &str) -> &[u8] {
+    let before = PRINTED[stream].fetch_add(text.len() as u64, Ordering::Relaxed);
+    let known = SKIPPED[stream].load(Ordering::Relaxed).saturating_sub(before);
+    &text.as_bytes()[text.len().min(known as usize)..]
+}
 
 /// The process's standard output and error.
 pub struct Console {
@@ -79,8 +108,12 @@ impl Surroundings for Console {
     }
 
     fn write_output(&self, text: &str) {
+        let text = new_part(0, text);
+        if text.is_empty() {
+            return;
+        }
         let mut buffer = self.output.buffer();
-        buffer.bytes.extend_from_slice(text.as_bytes());
+        buffer.bytes.extend_from_slice(text);
         if self.is_terminal || buffer.pieces < AT_ONCE {
             buffer.pieces += 1;
             return write_out(&mut buffer.bytes);
@@ -99,7 +132,7 @@ impl Surroundings for Console {
     fn write_error(&self, text: &str) {
         self.flush();
         // There is no other place for a complaint.
-        _ = stderr().write_all(text.as_bytes());
+        _ = stderr().write_all(new_part(1, text));
     }
 
     fn flush(&self) {

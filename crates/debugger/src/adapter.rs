@@ -5,9 +5,9 @@
 //! requests until `launch` or `attach`, and then lets the server answer those. The server gets an `initialize` of the
 //! adapter's own, whose answer the client does not see.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::io::{self, BufRead, PipeReader, PipeWriter, Read, Write, pipe};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -15,11 +15,12 @@ use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
 use crate::forms::capabilities;
+use crate::front::Front;
 use crate::protocol;
 
 /// Makes the command that runs a program for a debugger which listens at a port of this machine, from the arguments of
-/// `launch`; the error is for the user.
-pub type Launcher = dyn Fn(&Json, u16) -> Result<Command, String>;
+/// `launch`; whether the run repeats another one. The error is for the user.
+pub type Launcher = dyn Fn(&Json, u16, bool) -> Result<Command, String>;
 
 /// The way to the client. Messages of the server and the adapter's own get numbers here.
 struct Client {
@@ -39,119 +40,122 @@ fn send(output: &Output, mut message: Json) -> io::Result<()> {
 
 /// Serves a client until it leaves. The text is the `stop` of configurations that have none.
 pub fn serve(
-    input: &mut dyn BufRead,
+    mut input: Box<dyn BufRead + Send>,
     output: Box<dyn Write + Send>,
     launcher: &Launcher,
     stop: &str,
 ) -> io::Result<()> {
     let output: Output = Arc::new(Mutex::new(Client { stream: output, sequence: 0 }));
     let mut kept = Vec::new();
-    while let Some(mut request) = protocol::read(input)? {
-        let program = match request["command"].as_str() {
-            Some("launch") => launch(&request["arguments"], launcher, &output),
-            Some("attach") => attach(&request["arguments"]),
-            Some("initialize") => {
+    while let Some(mut request) = protocol::read(&mut *input)? {
+        let command = request["command"].as_str().unwrap_or_default().to_owned();
+        match command.as_str() {
+            "launch" | "attach" => {}
+            "initialize" => {
                 send(&output, protocol::response(&request, Ok(capabilities())))?;
                 continue;
             }
-            Some("disconnect" | "terminate") => {
+            "disconnect" | "terminate" => {
                 return send(&output, protocol::response(&request, Ok(json!({}))));
             }
             _ => {
                 kept.push(request);
                 continue;
             }
-        };
-        match program {
-            Ok(program) => {
-                if request["arguments"].is_object() && request["arguments"]["stop"].is_null() {
-                    request["arguments"]["stop"] = json!(stop);
-                }
-                kept.push(request);
-                return program.run(kept, input, &output);
-            }
-            Err(problem) => {
-                send(&output, protocol::response(&request, Err(problem)))?;
-            }
         }
+        if request["arguments"].is_object() && request["arguments"]["stop"].is_null() {
+            request["arguments"]["stop"] = json!(stop);
+        }
+        let problem = match command.as_str() {
+            "attach" => match attach(&request["arguments"], &output) {
+                Ok(front) => {
+                    kept.push(request);
+                    return front.run(kept, input, false);
+                }
+                Err(problem) => problem,
+            },
+            _ => {
+                kept.push(request.clone());
+                match launch(&request, kept, input, launcher, &output) {
+                    Ok(ran) => return ran,
+                    Err((problem, again, others)) => {
+                        (input, kept) = (again, others);
+                        kept.pop();
+                        problem
+                    }
+                }
+            }
+        };
+        send(&output, protocol::response(&request, Err(problem)))?;
     }
     Ok(())
 }
 
-/// A program with a server.
-struct Program {
-    stream: TcpStream,
-    child: Option<Child>,
-    /// The threads that pass on what it writes.
-    forwarders: Vec<JoinHandle<()>>,
+/// The pipes by which what the program writes comes here: its writing ends, and the threads that pass it on.
+struct Pipes {
+    ends: [PipeWriter; 2],
+    forwarders: [JoinHandle<()>; 2],
 }
 
-fn launch(arguments: &Json, launcher: &Launcher, output: &Output) -> Result<Program, String> {
-    let (listener, mut child) = spawn(|port| {
-        let mut command = launcher(arguments, port)?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+impl Pipes {
+    fn new(output: &Output) -> io::Result<Pipes> {
+        let ((from_output, to_output), (from_error, to_error)) = (pipe()?, pipe()?);
+        let forwarders =
+            [("stdout", from_output), ("stderr", from_error)].map(|(category, stream)| {
+                let output = Arc::clone(output);
+                std::thread::spawn(move || forward(category, stream, &output))
+            });
+        Ok(Pipes { ends: [to_output, to_error], forwarders })
+    }
+}
+
+/// Starts the program of a `launch` request, and serves the client until it leaves.
+fn launch(
+    request: &Json,
+    kept: Vec<Json>,
+    input: Box<dyn BufRead + Send>,
+    launcher: &Launcher,
+    output: &Output,
+) -> Result<io::Result<()>, (String, Box<dyn BufRead + Send>, Vec<Json>)> {
+    let text = |error: io::Error| error.to_string();
+    let pipes = match Pipes::new(output) {
+        Ok(pipes) => pipes,
+        Err(error) => return Err((text(error), input, kept)),
+    };
+    let Pipes { ends: [to_output, to_error], forwarders } = pipes;
+    let arguments = request["arguments"].clone();
+    let command = move |port, is_again| {
+        let mut command = launcher(&arguments, port, is_again)?;
+        command.stdin(Stdio::null());
+        command.stdout(to_output.try_clone().map_err(text)?);
+        command.stderr(to_error.try_clone().map_err(text)?);
         Ok(command)
-    })?;
-    let streams = [
-        ("stdout", child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)),
-        ("stderr", child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)),
-    ];
-    let forwarders = streams.map(|(category, stream)| {
-        let output = Arc::clone(output);
-        std::thread::spawn(move || forward(category, stream, &output))
-    });
-    let stream = accept(&listener, &mut child);
-    match stream {
-        Ok(stream) => Ok(Program { stream, child: Some(child), forwarders: forwarders.into() }),
-        Err(problem) => {
-            // What the program has written says why.
-            forwarders.into_iter().for_each(|forwarder| _ = forwarder.join());
-            Err(problem)
-        }
-    }
+    };
+    let client = Arc::clone(output);
+    // A client that has left hears nothing.
+    let front =
+        Front::launch(Box::new(command), Box::new(move |message| _ = send(&client, message)));
+    let ran = match front {
+        Ok(front) => Ok(front.run(kept, input, false)),
+        Err(problem) => Err((problem, input, kept)),
+    };
+    // What the program has written is passed on first; if it has not started, that says why.
+    forwarders.into_iter().for_each(|forwarder| _ = forwarder.join());
+    ran
 }
 
-/// Starts the program whose command this makes for a port, at which it is to connect to the listener.
-pub(crate) fn spawn(
-    command: impl FnOnce(u16) -> Result<Command, String>,
-) -> Result<(TcpListener, Child), String> {
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-    let child = command(port)?.spawn();
-    Ok((listener, child.map_err(|error| format!("the program cannot start: {error}"))?))
-}
-
-/// The connection of the program that was started, unless it ends before.
-pub(crate) fn accept(listener: &TcpListener, child: &mut Child) -> Result<TcpStream, String> {
-    listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false).map_err(|error| error.to_string())?;
-                return Ok(stream);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.to_string()),
-        }
-        if let Ok(Some(status)) = child.try_wait() {
-            return Err(format!("the program has not started: {status}"));
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-}
-
-fn attach(arguments: &Json) -> Result<Program, String> {
+/// Speaks to the program of an `attach` request.
+fn attach<'a>(arguments: &Json, output: &Output) -> Result<Front<'a>, String> {
     let port = arguments["port"].as_u64().and_then(|port| u16::try_from(port).ok());
     let port = port.ok_or("attach needs the port that `squall run --debug` has shown")?;
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
     let stream = stream.map_err(|error| format!("nothing listens at port {port}: {error}"))?;
-    Ok(Program { stream, child: None, forwarders: Vec::new() })
+    let client = Arc::clone(output);
+    Front::attach(stream, Box::new(move |message| _ = send(&client, message)))
 }
 
 /// Sends what the program writes to the client.
-fn forward(category: &str, stream: Option<Box<dyn Read + Send>>, output: &Output) {
-    let Some(mut stream) = stream else { return };
+fn forward(category: &str, mut stream: PipeReader, output: &Output) {
     let mut buffer = [0; 1 << 14];
     let mut rest = Vec::new();
     while let Ok(count) = stream.read(&mut buffer) {
@@ -170,62 +174,6 @@ fn forward(category: &str, stream: Option<Box<dyn Read + Send>>, output: &Output
         let event = protocol::event("output", json!({ "category": category, "output": text }));
         if send(output, event).is_err() {
             break;
-        }
-    }
-}
-
-impl Program {
-    /// Passes messages on in both directions, the kept requests first, until either side ends.
-    fn run(mut self, kept: Vec<Json>, input: &mut dyn BufRead, output: &Output) -> io::Result<()> {
-        let mut server = self.stream.try_clone()?;
-        let (output, from_server) = (Arc::clone(output), self.stream.try_clone()?);
-        let answers = std::thread::spawn(move || {
-            let mut from_server = BufReader::new(from_server);
-            while let Ok(Some(message)) = protocol::read(&mut from_server) {
-                if message["type"] == "response" && message["command"] == "initialize" {
-                    continue;
-                }
-                if send(&output, message).is_err() {
-                    break;
-                }
-            }
-        });
-        let initialize = json!({ "seq": 0, "type": "request", "command": "initialize" });
-        protocol::write(&mut server, &initialize)?;
-        for request in kept {
-            protocol::write(&mut server, &request)?;
-        }
-        let passed = pass_requests(input, &mut server);
-        // The server hangs up after its answer; the program may have ended before.
-        _ = answers.join();
-        if let Some(child) = &mut self.child {
-            // A program that was launched ends with its client.
-            _ = child.kill();
-            _ = child.wait();
-            self.forwarders.into_iter().for_each(|forwarder| _ = forwarder.join());
-        }
-        passed
-    }
-}
-
-/// Passes requests on until the client leaves. A client that goes without a word is taken to have asked for it.
-fn pass_requests(input: &mut dyn BufRead, server: &mut TcpStream) -> io::Result<()> {
-    let leave = json!({ "seq": 0, "type": "request", "command": "disconnect" });
-    loop {
-        let request = match protocol::read(input) {
-            Ok(Some(request)) => request,
-            Ok(None) => {
-                _ = protocol::write(server, &leave);
-                return Ok(());
-            }
-            Err(error) => {
-                _ = protocol::write(server, &leave);
-                return Err(error);
-            }
-        };
-        let is_last = matches!(request["command"].as_str(), Some("disconnect" | "terminate"));
-        if protocol::write(server, &request).is_err() || is_last {
-            return Ok(());
         }
     }
 }

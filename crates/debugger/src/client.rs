@@ -2,24 +2,25 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::adapter;
+use crate::front::Front;
 use crate::protocol;
 
 /// A client, and the program that it has started.
 pub struct Client {
-    stream: TcpStream,
+    stream: UnixStream,
     messages: Receiver<Json>,
     /// Events that came while an answer was awaited.
     events: VecDeque<Json>,
     sequence: u64,
-    child: Child,
+    front: JoinHandle<()>,
 }
 
 /// What comes next of a program.
@@ -33,22 +34,30 @@ pub enum Next {
 }
 
 impl Client {
-    /// Starts a program by the command that this makes for a port, and connects to its server.
-    pub fn launch(command: impl FnOnce(u16) -> Result<Command, String>) -> Result<Client, String> {
+    /// Starts a program by the commands that this makes for a port, and speaks to its server.
+    pub fn launch(
+        command: impl FnMut(u16, bool) -> Result<Command, String> + Send + 'static,
+    ) -> Result<Client, String> {
         let text = |error: io::Error| error.to_string();
-        let (listener, mut child) = adapter::spawn(command)?;
-        let stream = adapter::accept(&listener, &mut child)?;
-        let reader = stream.try_clone().map_err(text)?;
+        let (stream, other) = UnixStream::pair().map_err(text)?;
         let (sender, messages) = channel();
-        std::thread::spawn(move || {
-            let mut reader = BufReader::new(reader);
-            while let Ok(Some(message)) = protocol::read(&mut reader) {
-                if sender.send(message).is_err() {
-                    break;
+        let (ready, is_ready) = channel();
+        let run = move || {
+            let output = Box::new(move |message| _ = sender.send(message));
+            let front = match Front::launch(Box::new(command), output) {
+                Ok(front) => front,
+                Err(problem) => {
+                    _ = ready.send(Err(problem));
+                    return;
                 }
-            }
-        });
-        Ok(Client { stream, messages, events: VecDeque::new(), sequence: 0, child })
+            };
+            _ = ready.send(Ok(()));
+            // Its end says all.
+            _ = front.run(Vec::new(), Box::new(BufReader::new(other)), true);
+        };
+        let front = std::thread::spawn(run);
+        is_ready.recv().map_err(|_| "the debugger's front has ended")??;
+        Ok(Client { stream, messages, events: VecDeque::new(), sequence: 0, front })
     }
 
     /// Sends a request, and answers the body of the response; the error is for the user.
@@ -58,7 +67,7 @@ impl Client {
             "seq": self.sequence, "type": "request", "command": command, "arguments": arguments,
         });
         let gone = "the program has ended";
-        let mut stream: &TcpStream = &self.stream;
+        let mut stream: &UnixStream = &self.stream;
         protocol::write(&mut stream as &mut dyn Write, &request).map_err(|_| gone)?;
         loop {
             let mut message = self.messages.recv().map_err(|_| gone)?;
@@ -86,14 +95,14 @@ impl Client {
     }
 
     /// Waits for the program's end.
-    pub fn wait(mut self) -> io::Result<std::process::ExitStatus> {
-        self.child.wait()
+    pub fn wait(self) {
+        // It panics only if the front did.
+        _ = self.front.join();
     }
 
     /// Ends the program.
-    pub fn kill(mut self) {
-        // It may have ended.
-        _ = self.child.kill();
-        _ = self.child.wait();
+    pub fn kill(self) {
+        drop(self.stream);
+        _ = self.front.join();
     }
 }

@@ -6,6 +6,7 @@
 mod after;
 pub mod pauses;
 mod steps;
+pub mod travel;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,46 +27,16 @@ use squall_runtime::state::vm::Vm;
 use after::{After, Happened};
 use pauses::Pauses;
 use steps::{Stepping, is_of_library, number, place_of, set_steps};
+use travel::{Position, Travel};
 
 use crate::breakpoints::{Breakpoint, Breakpoints, Request};
 use crate::evaluation;
 use crate::goals::{Goals, Seen};
 use crate::origins::Origins;
 use crate::places::key;
+use crate::reasons::Reason;
 use crate::stopped::{Names, Stopped};
 use crate::watches::{self, Watch, Watches, Write};
-
-/// Why the world is paused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The strand has come to these breakpoints.
-    Breakpoint(Vec<u64>),
-    /// A step is done.
-    Step,
-    /// The user has asked for it.
-    Pause,
-    /// A frame was restarted.
-    Restart,
-    /// The strand was sent to another line.
-    Goto,
-    /// An exception was signalled: its class, and its text.
-    Exception(String, String),
-    /// Events have happened for which the user has set these breakpoints, or the strand has come to points; their names.
-    Event(Vec<u64>, Vec<String>),
-    /// The data breakpoint with this number is about to see this write, in words.
-    Write(u64, String),
-}
-
-impl Reason {
-    /// This reason, and another one at the same time. Of different kinds, the first one is told.
-    fn with(mut self, other: Reason) -> Reason {
-        if let (Reason::Event(ids, names), Reason::Event(more, others)) = (&mut self, other) {
-            ids.extend(more);
-            names.extend(others);
-        }
-        self
-    }
-}
 
 /// What the user hears of.
 #[derive(Debug)]
@@ -76,6 +47,8 @@ pub enum Event {
     Log(String),
     /// A breakpoint has found its code.
     Found(Breakpoint),
+    /// A repetition has come to its end: the last stop or line before it, with the body for the client; or why it does not.
+    Repeated(Result<Option<(Position, serde_json::Value)>, &'static str>),
     /// The program has ended with this exit code; the sender hears when the user knows all.
     Ended(i32, Sender<()>),
 }
@@ -144,6 +117,9 @@ pub struct Control {
     has_goals: AtomicBool,
     pub(crate) steps: Mutex<Vec<Stepping>>,
     pub(crate) pauses: Pauses,
+    pub(crate) travel: Travel,
+    /// What the program writes.
+    pub(crate) printed: Printed,
     /// A bit for each kind of event for which there is a breakpoint.
     wanted_events: AtomicU64,
     /// What strands are to stop after, as soon as they are in code of the program.
@@ -156,6 +132,15 @@ pub struct Control {
     pub names: Names,
 }
 
+/// The output of the program, on both standard streams, as a run that repeats another one needs it.
+#[derive(Clone, Copy)]
+pub struct Printed {
+    /// The bytes so far.
+    pub count: fn() -> [u64; 2],
+    /// Leaves out so many first bytes, which another run has written.
+    pub skip: fn([u64; 2]),
+}
+
 /// What the server needs.
 pub struct Ends {
     /// The control.
@@ -166,7 +151,7 @@ pub struct Ends {
 
 impl Control {
     /// The control of a machine that has not run yet.
-    pub fn with_names(names: Names) -> Ends {
+    pub fn with_names(names: Names, printed: Printed) -> Ends {
         let (events, received) = channel();
         let control = Arc::new(Control {
             breakpoints: Mutex::default(),
@@ -177,6 +162,8 @@ impl Control {
             has_goals: AtomicBool::new(false),
             steps: Mutex::default(),
             pauses: Pauses::default(),
+            travel: Travel::default(),
+            printed,
             wanted_events: AtomicU64::new(0),
             happened: Mutex::default(),
             has_happened: AtomicBool::new(false),
@@ -192,6 +179,7 @@ impl Control {
         let (mut new, found) = self.breakpoints.lock().search(module);
         let writers = watches::writers(module, &self.watches.lock());
         new.extend(self.breakpoints.lock().add_writers(writers));
+        new.extend(self.sought_writers(module));
         debugging::set_unreached(Vm::of_process(), &new);
         for breakpoint in found {
             self.tell(Event::Found(breakpoint));
@@ -278,6 +266,10 @@ impl Control {
     }
 
     pub(crate) fn tell(&self, event: Event) {
+        if matches!(event, Event::Log(_)) && self.travel.is_repeating() {
+            // It was told the first time.
+            return;
+        }
         // The user may have left.
         _ = self.events.send(event);
     }
@@ -369,7 +361,8 @@ impl Control {
 
     /// Whether a breakpoint's count and condition are met.
     fn counts(&self, thread: &mut Thread, breakpoint: &Breakpoint) -> bool {
-        if breakpoint.request.hits.is_some_and(|hits| breakpoint.reached < hits) {
+        let hits = breakpoint.request.hits.filter(|_| !self.travel.is_repeating());
+        if hits.is_some_and(|hits| breakpoint.reached < hits) {
             return false;
         }
         let Some(condition) = &breakpoint.request.condition else { return true };
@@ -401,6 +394,9 @@ impl Debugger for Asked {
     fn breakpoint_reached(&self, thread: &mut Thread) {
         let control = &self.0;
         let Some((frame, place)) = place_of(thread) else { return };
+        if control.travel.is_repeating() && control.repeat_breakpoint(thread) {
+            return;
+        }
         if control.pauses.passes(thread, place) {
             return;
         }
@@ -415,6 +411,9 @@ impl Debugger for Asked {
             control.step_on(thread, step);
         }
         control.stop_at(thread, place);
+        if control.travel.is_repeating() {
+            control.note_write(thread, place);
+        }
         if thread.stop != Stop::Returned || control.watches.lock().set.is_empty() {
             return;
         }
@@ -425,6 +424,13 @@ impl Debugger for Asked {
 
     fn step_done(&self, thread: &mut Thread) {
         let control = &self.0;
+        if control.travel.is_repeating() {
+            control.repeat_instruction(thread);
+            control.pass_breakpoint(thread);
+            if !control.has_step(thread) {
+                return;
+            }
+        }
         let Some((frame, place)) = place_of(thread) else { return };
         let Some(mut step) = control.take_step(thread, |_| true) else {
             return set_steps(thread, false);
@@ -462,6 +468,10 @@ impl Debugger for Asked {
 
     fn poll_reached(&self, thread: &mut Thread) {
         let control = &self.0;
+        control.travel.pass();
+        if control.travel.is_repeating() {
+            control.repeat_poll(thread);
+        }
         if control.pauses.wants(number(thread)) {
             return control.stop(thread, Reason::Pause);
         }
@@ -480,10 +490,16 @@ impl Debugger for Asked {
         if control.is_detached.load(Ordering::Relaxed) {
             return;
         }
+        let moment = control.travel.moment();
         match (kind, fields) {
-            (Kind::PromiseCreated, &[promise, ..]) => control.origins.promise_made(thread, promise),
-            (Kind::StrandCreated, &[strand, ..]) => control.origins.strand_made(thread, strand),
+            (Kind::PromiseCreated, &[promise, ..]) => {
+                control.origins.promise_made(thread, moment, promise)
+            }
+            (Kind::StrandCreated, &[strand, ..]) => {
+                control.origins.strand_made(thread, moment, strand)
+            }
             (Kind::StrandResumed, _) => {
+                control.resumed(thread);
                 control.origins.resumed(thread);
                 control.stop_resumed(thread);
             }
@@ -514,7 +530,10 @@ impl Debugger for Asked {
                 let vat = record::vat_of_message(message);
                 control.origins.turn_begins(vat, message, promise);
             }
-            false => control.origins.message_sent(thread, message, promise),
+            false => {
+                let moment = control.travel.moment();
+                control.origins.message_sent(thread, moment, message, promise);
+            }
         }
         let strand = thread.running_strand().map(recording::number_of);
         let worker = thread.worker_index();
@@ -525,6 +544,9 @@ impl Debugger for Asked {
 
     fn slot_stored(&self, thread: &mut Thread, site: &'static Site, slot: usize, window: Window) {
         let control = &self.0;
+        if control.travel.is_repeating() {
+            control.note_store(thread, slot, window.get(0));
+        }
         if control.watches.lock().set.is_empty() {
             return;
         }
@@ -549,6 +571,9 @@ impl Debugger for Asked {
 
     fn activations_left(&self, thread: &mut Thread) {
         let control = &self.0;
+        if control.travel.is_repeating() {
+            control.repeat_leaving(thread);
+        }
         let is_gone = |step: &Stepping| {
             step.awaits.is_some()
                 && !inspection::frames(thread).any(|frame| frame.address() == step.frame)

@@ -9,7 +9,6 @@ use squall_runtime::library::inspection;
 use squall_runtime::state::vm::Vm;
 
 use crate::breakpoints::{Breakpoint, Request};
-use crate::control::Reason;
 use crate::goals::{STEPS, StepRow};
 use crate::points::{self, POINTS, Point};
 use crate::stopped::Shown;
@@ -95,39 +94,6 @@ pub(crate) fn of_breakpoint(breakpoint: &Breakpoint) -> Json {
         None => json["message"] = json!("no code was loaded so far for this place"),
     }
     json
-}
-
-pub(crate) fn of_stop(strand: Option<u64>, reason: &Reason, stops_all: bool) -> Json {
-    let mut body = json!({ "allThreadsStopped": stops_all });
-    if let Some(strand) = strand {
-        body["threadId"] = json!(strand);
-    }
-    match reason {
-        Reason::Breakpoint(ids) => {
-            body["reason"] = json!("breakpoint");
-            body["hitBreakpointIds"] = json!(ids);
-        }
-        Reason::Step => body["reason"] = json!("step"),
-        Reason::Pause => body["reason"] = json!("pause"),
-        Reason::Restart => body["reason"] = json!("restart"),
-        Reason::Goto => body["reason"] = json!("goto"),
-        Reason::Event(ids, names) => {
-            body["reason"] = json!("function breakpoint");
-            body["description"] = json!(names.join(", "));
-            body["hitBreakpointIds"] = json!(ids);
-        }
-        Reason::Write(id, change) => {
-            body["reason"] = json!("data breakpoint");
-            body["description"] = json!(change);
-            body["hitBreakpointIds"] = json!([id]);
-        }
-        Reason::Exception(class, text) => {
-            body["reason"] = json!("exception");
-            body["description"] = json!(class);
-            body["text"] = json!(text);
-        }
-    }
-    body
 }
 
 pub(crate) fn threads(is_stopped: impl Fn(u64) -> bool) -> Json {

@@ -6,6 +6,8 @@
 //! | [`breakpoints`] | what the user has set, and the places in code that it means |
 //! | [`control`] | the machine asks here whether to stop |
 //! | [`control::pauses`], `control/steps.rs` | a strand that has stopped, and how it goes on |
+//! | `control/travel.rs`, [`front`] | going back: positions in a run, and its copies that repeat it |
+//! | [`reasons`] | why a strand stops |
 //! | [`places`] | functions and files |
 //! | [`origins`] | the stacks that have sent messages and started strands |
 //! | [`watches`] | data breakpoints |
@@ -34,12 +36,14 @@ pub mod client;
 pub mod control;
 pub mod evaluation;
 pub mod forms;
+pub mod front;
 pub mod goals;
 pub mod listing;
 pub mod origins;
 pub mod places;
 pub mod points;
 pub mod protocol;
+pub mod reasons;
 pub mod server;
 pub mod stopped;
 pub mod watches;

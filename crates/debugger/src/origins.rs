@@ -58,6 +58,8 @@ pub struct Origin {
     kind: &'static str,
     /// Its frames, innermost first; those beyond a bound are left out.
     pub frames: Vec<Place>,
+    /// The [moment](crate::control::travel) when it was recorded.
+    pub moment: u64,
 }
 
 impl Origin {
@@ -159,12 +161,12 @@ fn kind_of(thread: &Thread, strand: StrandRef) -> &'static str {
 
 impl Origins {
     /// Records the stack of the strand that runs here. Its state is saved.
-    fn record(&self, thread: &Thread, key: Key, how: How) {
+    fn record(&self, thread: &Thread, moment: u64, key: Key, how: How) {
         let Some(strand) = thread.running_strand() else { return self.record_end(thread, key) };
         let number = recording::number_of(strand);
         let frames = inspection::frames(thread).take(MOST_FRAMES).map(|frame| frame.place());
         let frames = frames.collect();
-        let origin = Origin { how, strand: number, kind: kind_of(thread, strand), frames };
+        let origin = Origin { how, strand: number, kind: kind_of(thread, strand), frames, moment };
         let mut table = self.0.lock();
         let cause = table.running.get(&number).map(|running| running.0).unwrap_or_default();
         table.add(Stack { key, origin, cause });
@@ -180,19 +182,19 @@ impl Origins {
     }
 
     /// A promise is made.
-    pub fn promise_made(&self, thread: &Thread, promise: u64) {
+    pub fn promise_made(&self, thread: &Thread, moment: u64, promise: u64) {
         if thread.running_strand().is_some() {
-            self.record(thread, Key::Promise(promise), How::Sent);
+            self.record(thread, moment, Key::Promise(promise), How::Sent);
         }
     }
 
     /// A strand is made.
-    pub fn strand_made(&self, thread: &Thread, strand: u64) {
-        self.record(thread, Key::Strand(strand), How::Started);
+    pub fn strand_made(&self, thread: &Thread, moment: u64, strand: u64) {
+        self.record(thread, moment, Key::Strand(strand), How::Started);
     }
 
     /// A message is put into a mailbox, with a promise for its result or without.
-    pub fn message_sent(&self, thread: &Thread, message: u64, promise: u64) {
+    pub fn message_sent(&self, thread: &Thread, moment: u64, message: u64, promise: u64) {
         let here = thread.running_strand().map(recording::number_of);
         let table = self.0.lock();
         let promised = table.keys.get(&Key::Promise(promise)).and_then(|&number| table.get(number));
@@ -200,8 +202,8 @@ impl Origins {
         drop(table);
         match sender {
             Some(sender) if Some(sender) == here => {}
-            Some(_) => self.record(thread, Key::Message(message), How::Resolved),
-            None => self.record(thread, Key::Message(message), How::Sent),
+            Some(_) => self.record(thread, moment, Key::Message(message), How::Resolved),
+            None => self.record(thread, moment, Key::Message(message), How::Sent),
         }
     }
 
@@ -242,7 +244,8 @@ impl Origins {
         let mut table = self.0.lock();
         let begun = table.running.remove(&strand);
         let (cause, kind) = begun.unwrap_or((Cause::default(), "strand"));
-        let origin = Origin { how: How::Returned, strand, kind, frames: Vec::new() };
+        let (frames, moment) = (Vec::new(), 0);
+        let origin = Origin { how: How::Returned, strand, kind, frames, moment };
         let end = table.add(Stack { key: Key::End, origin, cause });
         table.ended.insert(thread.worker_index(), end);
     }
@@ -279,6 +282,18 @@ impl Origins {
             cause = next.cause;
         }
         origins
+    }
+
+    /// The stack that has sent the message of a strand or has started it, if it is known; else the one that has resolved the
+    /// promise that its message waited for.
+    pub fn sender_of(&self, strand: u64) -> Option<Origin> {
+        let mut origins = self.of(strand).into_iter().filter(|origin| !origin.frames.is_empty());
+        let first = origins.next()?;
+        let is_sender = |origin: &Origin| matches!(origin.how, How::Sent | How::Started);
+        match is_sender(&first) {
+            true => Some(first),
+            false => origins.next().filter(is_sender).or(Some(first)),
+        }
     }
 
     /// Forgets everything.

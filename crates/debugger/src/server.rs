@@ -23,14 +23,18 @@ use crate::breakpoints::Request;
 use looks::Numbers;
 
 use crate::control::pauses::Scope;
-use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Reason, Step};
+use crate::control::travel::{Errand, Position, Seek};
+use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Step};
 use crate::forms::{
-    TERMINATED, capabilities, loaded_sources, of_breakpoint, of_stop, points, request_of, steps,
+    TERMINATED, capabilities, index, loaded_sources, of_breakpoint, points, request_of, steps,
     text, threads,
 };
 use crate::goals::{self, Aim, Means, StepRow};
+use crate::origins::How;
 use crate::protocol;
+use crate::reasons::{Reason, of_stop};
 use crate::stopped::Stopped;
+use crate::watches::Sought;
 
 /// The request for a step by its name.
 const STEP: &str = "squall/step";
@@ -146,6 +150,9 @@ impl Server {
                 "breakpoint",
                 json!({ "reason": "changed", "breakpoint": of_breakpoint(&breakpoint) }),
             )),
+            Event::Repeated(found) => {
+                self.send(protocol::event("squall/repeated", of_found(found)))
+            }
             Event::Ended(code, known) => {
                 self.send(protocol::event("exited", json!({ "exitCode": code })));
                 self.send(protocol::event("terminated", json!({})));
@@ -210,7 +217,15 @@ impl Server {
     fn answer(&self, command: &str, arguments: &Json) -> Answer {
         match command {
             "initialize" => Ok(capabilities()),
-            "launch" | "attach" => self.begin(arguments),
+            "launch" => {
+                let answer = self.begin(arguments)?;
+                if Vm::of_process().events.is_seeded() {
+                    let body = json!({ "capabilities": { "supportsStepBack": true } });
+                    self.send(protocol::event("capabilities", body));
+                }
+                Ok(answer)
+            }
+            "attach" => self.begin(arguments),
             "configurationDone" | "disconnect" => Ok(json!({})),
             "terminate" => {
                 Vm::of_process().end(TERMINATED);
@@ -240,6 +255,10 @@ impl Server {
             "setDataBreakpoints" => self.set_data_breakpoints(arguments),
             "source" => self.source(arguments),
             "squall/steps" => Ok(steps()),
+            "squall/position" => self.position(arguments),
+            "squall/repeat" => self.repeat(arguments),
+            "squall/target" => self.target(arguments),
+            "squall/sender" => self.sender(arguments),
             "squall/breakpoints" => Ok(points()),
             STEP => Err("there is no such step; squall/steps lists them".into()),
             "loadedSources" => Ok(loaded_sources()),
@@ -262,6 +281,79 @@ impl Server {
         } else if !arguments["stop"].is_null() {
             return Err("stop is all, vat or strand".into());
         }
+        Ok(json!({}))
+    }
+
+    /// Where a stopped strand is in the run, and what the program has done outside of the machine so far.
+    fn position(&self, arguments: &Json) -> Answer {
+        let strand = self.stopped_strand(arguments["threadId"].as_u64())?;
+        let vm = Vm::of_process();
+        if !vm.events.is_seeded() {
+            return Err("going back needs a run with a seed, such as --seed=1".into());
+        }
+        let control = Arc::clone(&self.control);
+        let (position, depth) = self.ask(strand, move |stopped| {
+            (control.position(stopped.thread), control.own_depth(stopped.thread))
+        })?;
+        let position = position.ok_or("no code runs")?;
+        let printed = (self.control.printed.count)();
+        Ok(json!({
+            "position": position.to_json(), "ownDepth": depth, "printed": printed, "acted": vm.debugging.acted(),
+        }))
+    }
+
+    /// Where the message of a strand was sent, or where the strand was started.
+    fn sender(&self, arguments: &Json) -> Answer {
+        let strand = self.stopped_strand(arguments["threadId"].as_u64())?;
+        let origin = self.control.origins.sender_of(strand);
+        let origin = origin.ok_or("nothing is known of a sender")?;
+        let place = origin.frames.first().ok_or("nothing is known of a sender")?;
+        let position = Position {
+            moment: origin.moment,
+            strand: origin.strand,
+            module: place.function.module.bytecode.path_text().to_owned(),
+            function: place.function.index,
+            pc: place.pc,
+            depth: 0,
+        };
+        let what = match origin.how {
+            How::Started => "the strand is started here",
+            How::Sent => "the message is sent here",
+            How::Resolved | How::Returned => "the promise is resolved here",
+        };
+        let body = json!({ "reason": "step", "description": what });
+        Ok(json!({ "found": position.to_json(), "body": body }))
+    }
+
+    /// The run, which has not begun, is to repeat another one.
+    fn repeat(&self, arguments: &Json) -> Answer {
+        let printed =
+            [0, 1].map(|stream| arguments["printed"][stream].as_u64().unwrap_or_default());
+        (self.control.printed.skip)(printed);
+        let seek = match arguments["seek"].as_str() {
+            Some("start") => {
+                self.control.stop_at_start();
+                return Ok(json!({}));
+            }
+            Some("arrive") => Seek::Arrive(arguments["body"].clone()),
+            Some("stop") => Seek::Stop,
+            Some("line") => Seek::Line {
+                from: arguments["from"].as_u64().unwrap_or_default(),
+                depth: index(&arguments["ownDepth"]),
+            },
+            Some("write") => Seek::Write(
+                Sought {
+                    name: text(&arguments["target"]["name"])?,
+                    index: index(&arguments["target"]["index"]),
+                    is_slot: arguments["target"]["isSlot"] == true,
+                },
+                index(&arguments["target"]["frame"]),
+                text(&arguments["target"]["expression"])?,
+            ),
+            _ => return Err("seek is start, arrive, stop, line or write".into()),
+        };
+        let to = Position::from_json(&arguments["to"]).ok_or("a position is missing")?;
+        self.control.repeat(Errand { to, seek });
         Ok(json!({}))
     }
 
@@ -332,6 +424,11 @@ impl Server {
             Some(Reason::Exception(class, text)) => Ok(json!({
                 "exceptionId": class,
                 "description": text,
+                "breakMode": "always",
+            })),
+            Some(Reason::Back(body)) if body["reason"] == "exception" => Ok(json!({
+                "exceptionId": body["description"],
+                "description": body["text"],
                 "breakMode": "always",
             })),
             _ => Err("no exception has stopped the program".into()),
@@ -446,6 +543,15 @@ impl Server {
             std::thread::sleep(PAUSE_WAIT);
             control.pause_idle();
         });
+    }
+}
+
+/// The finding of a repetition, in a message.
+fn of_found(found: Result<Option<(Position, Json)>, &'static str>) -> Json {
+    match found {
+        Ok(None) => json!({}),
+        Ok(Some((position, body))) => json!({ "found": position.to_json(), "body": body }),
+        Err(problem) => json!({ "problem": problem }),
     }
 }
 

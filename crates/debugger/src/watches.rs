@@ -171,14 +171,56 @@ fn operands(instruction: &Instruction) -> Option<(usize, usize)> {
     }
 }
 
+/// What may be written somewhere: a slot with this name, or the variable at this index of a context.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sought {
+    /// The name of the slot or variable.
+    pub name: String,
+    /// Its index in the object, or in the context.
+    pub index: usize,
+    /// Whether it is a slot.
+    pub is_slot: bool,
+}
+
+impl Target {
+    /// What may write it, whatever the object.
+    pub fn sought(&self) -> Sought {
+        Sought { name: self.name.clone(), index: self.index, is_slot: self.is_slot }
+    }
+}
+
+/// The object or context whose slot or variable is written by the instruction at a place, where a frame stands.
+pub fn written_at(vm: &Vm, frame: Frame, (function, pc): Place, sought: &Sought) -> Option<Word> {
+    let instruction = Instruction::decode(&function.bytecode().code, pc).ok()?;
+    if !may_write(function, &instruction, sought) {
+        return None;
+    }
+    if instruction.opcode == Opcode::StoreContext {
+        return frame.register(instruction.register(Field::A).index());
+    }
+    let receiver = frame.register(operands(&instruction)?.0)?;
+    let site = function.sites.get(instruction.site()?.0 as usize)?;
+    match calls::find(vm, site, known::layout_of(receiver))?.action {
+        Action::StoreSlot(slot) if slot as usize == sought.index => Some(receiver),
+        _ => None,
+    }
+}
+
 /// The instructions of a module that may write one of the targets.
 pub fn writers(module: &'static LoadedModule, watches: &Watches) -> Vec<Place> {
+    let all: Vec<Sought> = watches.set.iter().map(|watch| watch.target.sought()).collect();
+    writers_of(module, &all)
+}
+
+/// The instructions of a module that may write one of these.
+pub fn writers_of(module: &'static LoadedModule, all: &[Sought]) -> Vec<Place> {
     let mut places = Vec::new();
+    if all.is_empty() {
+        return places;
+    }
     for function in functions(module) {
         for instruction in instructions(&function.bytecode().code) {
-            let may_write =
-                watches.set.iter().any(|watch| may_write(function, &instruction, watch));
-            if may_write {
+            if all.iter().any(|sought| may_write(function, &instruction, sought)) {
                 places.push((function, instruction.pc));
             }
         }
@@ -186,16 +228,15 @@ pub fn writers(module: &'static LoadedModule, watches: &Watches) -> Vec<Place> {
     places
 }
 
-fn may_write(function: &'static Function, instruction: &Instruction, watch: &Watch) -> bool {
-    let target = &watch.target;
+fn may_write(function: &'static Function, instruction: &Instruction, sought: &Sought) -> bool {
     if instruction.opcode == Opcode::StoreContext {
-        return !target.is_slot && instruction.register(Field::B).index() == target.index;
+        return !sought.is_slot && instruction.register(Field::B).index() == sought.index;
     }
     let Some(site) = operands(instruction).and(instruction.site()) else { return false };
     match function.bytecode().sites.get(site.0 as usize) {
         Some(Site::Send { selector, .. }) => {
             let selector = function.module.bytecode.string(*selector);
-            target.is_slot && selector.strip_suffix(':') == Some(target.name.as_str())
+            sought.is_slot && selector.strip_suffix(':') == Some(sought.name.as_str())
         }
         _ => false,
     }

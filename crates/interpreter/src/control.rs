@@ -34,7 +34,8 @@ impl<const MODE: u8> Machine<'_, MODE> {
         self.jump(1);
     }
 
-    /// Makes the constant's object if it does not exist yet; later executions only load it.
+    /// Makes the constant's object if it does not exist yet; later executions only load it. An instruction with a breakpoint keeps
+    /// its opcode, so it loads the object here.
     #[inline(always)]
     pub(crate) fn load_constant(&mut self, word: u32) {
         let pc = self.pc;
@@ -42,6 +43,9 @@ impl<const MODE: u8> Machine<'_, MODE> {
             Ok(()) => crate::machine::specialise_at(pc, observed_forms::LOAD_OBJECT),
             Err(failure) => calls::fail_here(thread, failure),
         });
+        if self.pc == pc && self.constant(bc(word)).word() != Word::UNSET {
+            self.load_object(word);
+        }
     }
 
     #[inline(always)]

@@ -12,13 +12,16 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use squall::{Machine, library};
 use squall_debugger::adapter;
-use squall_debugger::control::{Asked, Control};
+use squall_debugger::control::{Asked, Control, Printed};
 use squall_debugger::server::{self, Server};
 use squall_debugger::stopped::Names;
 
 use crate::arguments::{Debug, Run};
-use crate::console::{complain, print_error};
+use crate::console::{complain, print_error, printed, skip_printed};
 use crate::exit::Exit;
+
+/// The output of the process.
+const PRINTED: Printed = Printed { count: printed, skip: skip_printed };
 
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     match arguments.program.is_empty() {
@@ -27,18 +30,21 @@ pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     }
 }
 
-/// The beginning of the command that runs a program, which is to connect to a port.
-fn run_command(port: u16) -> Result<Command, String> {
+/// The beginning of the command that runs a program, which is to connect to a port; whether the run repeats another one.
+fn run_command(port: u16, is_again: bool) -> Result<Command, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(own);
     command.arg("run").arg(format!("--debug-connect={port}"));
+    if is_again {
+        command.arg("--debug-again");
+    }
     Ok(command)
 }
 
 fn serve_editor(arguments: &Debug) -> Result<Exit, Exit> {
-    let mut input = stdin().lock();
+    let input = BufReader::new(stdin());
     let stop = arguments.stop.name();
-    adapter::serve(&mut input, Box::new(stdout()), &launcher, stop).map_err(|error| {
+    adapter::serve(Box::new(input), Box::new(stdout()), &launcher, stop).map_err(|error| {
         complain(&format!("the client cannot be understood: {error}"));
         Exit::Failure
     })?;
@@ -46,10 +52,10 @@ fn serve_editor(arguments: &Debug) -> Result<Exit, Exit> {
 }
 
 /// The command that runs the program of a `launch` request, which is to connect to a port.
-fn launcher(arguments: &Json, port: u16) -> Result<Command, String> {
+fn launcher(arguments: &Json, port: u16, is_again: bool) -> Result<Command, String> {
     let program =
         arguments["program"].as_str().ok_or("launch needs the program: the path of a file")?;
-    let mut command = run_command(port)?;
+    let mut command = run_command(port, is_again)?;
     if let Some(seed) = arguments["seed"].as_u64() {
         command.arg(format!("--seed={seed}"));
     }
@@ -92,7 +98,7 @@ pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server
         complain(&format!("no debugger can be served: {error}"));
         Exit::Failure
     })?;
-    let ends = Control::with_names(Names::new(Box::new(text_of)));
+    let ends = Control::with_names(Names::new(Box::new(text_of)), PRINTED);
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));
     machine.attach_debugger(Box::new(asked), move |module| control.loaded(module));

@@ -35,7 +35,9 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
         return send(start_in(options, program.surroundings())?, module, selector);
     }
     check_program(&input.path, module.module())?;
-    show_warnings(input);
+    if !arguments.debug_again {
+        show_warnings(input);
+    }
     let trace = trace::open(arguments.machine.trace_file())?;
     let observing = observe::listen(arguments, input)?;
     let mut machine = start_in(options, program.surroundings())?;

@@ -13,9 +13,10 @@ use squall_runtime::state::recording;
 use squall_runtime::state::thread::Thread;
 
 use super::steps::{Stepping, is_of_library, number, place_of};
-use super::{Control, Reason, Step};
+use super::{Control, Step};
 use crate::goals::{self, Aim, Goal, Goals};
 use crate::points::{self, Which};
+use crate::reasons::Reason;
 
 /// What is to be done in a strand, as soon as that is in code.
 #[derive(Clone)]

@@ -32,8 +32,9 @@ use squall_runtime::state::thread::Thread;
 use squall_runtime::state::vm::Vm;
 
 use super::steps::{number, place_of};
-use super::{Command, Control, Event, Flow, Reason, Step};
+use super::{Command, Control, Event, Flow, Step};
 use crate::places::key;
+use crate::reasons::Reason;
 use crate::stopped::Stopped;
 
 /// What stops with a strand.
@@ -184,6 +185,17 @@ impl Control {
         if self.is_detached.load(Ordering::SeqCst) {
             return;
         }
+        if self.travel.is_repeating() {
+            return self.pass_stop(thread, &reason);
+        }
+        if self.is_known_stop(thread) {
+            return;
+        }
+        self.stop_here(thread, reason);
+    }
+
+    /// The same without a question. *GC point.*
+    pub(super) fn stop_here(&self, thread: &mut Thread, reason: Reason) {
         self.forget_step(thread);
         self.goals.lock().stopped(number(thread));
         let depth = thread.mutator.root_depth();

@@ -10,8 +10,9 @@ use squall_runtime::state::debugging::{self, Place};
 use squall_runtime::state::recording;
 use squall_runtime::state::thread::Thread;
 
-use super::{Control, Reason, Step};
+use super::{Control, Step};
 use crate::places::key;
+use crate::reasons::Reason;
 
 /// A step in progress.
 pub(crate) struct Stepping {
@@ -93,6 +94,12 @@ impl Control {
         let mut steps = self.steps.lock();
         let index = steps.iter().position(|step| step.strand == strand)?;
         is_so(&steps[index]).then(|| steps.swap_remove(index))
+    }
+
+    /// Whether the strand of the thread goes by a step, and does not wait for a return.
+    pub(crate) fn has_step(&self, thread: &Thread) -> bool {
+        let strand = number(thread);
+        self.steps.lock().iter().any(|step| step.strand == strand && step.awaits.is_none())
     }
 
     /// Whether a step waits for a return to a place.

@@ -294,6 +294,20 @@ impl Server {
         })
     }
 
+    /// What an expression means that names a slot or a shared variable, so that a repetition can look for its writes.
+    pub(crate) fn target(&self, arguments: &Json) -> Answer {
+        let expression = text(&arguments["name"])?;
+        let (strand, frame) = self.frame(&arguments["frameId"])?;
+        let meant = expression.clone();
+        let sought = self.ask(strand, move |stopped| {
+            evaluation::target(stopped, frame, &meant).map(|target| target.sought())
+        })??;
+        Ok(json!({
+            "name": sought.name, "index": sought.index, "isSlot": sought.is_slot,
+            "frame": frame, "expression": expression, "strand": strand,
+        }))
+    }
+
     /// Where the last word of a text may lead. Columns count UTF-16 units from 1, as the protocol has them.
     pub(crate) fn completions(&self, arguments: &Json) -> Answer {
         let line = text(&arguments["text"])?;

@@ -78,6 +78,8 @@ pub struct Debugging {
     steppers: AtomicU32,
     /// The objects that the debugger keeps.
     kept: Mutex<Vec<Arc<RootWord>>>,
+    /// The first of the program's acts outside of the machine, which a repetition of the run would do again.
+    acted: OnceLock<&'static str>,
 }
 
 impl Debugging {
@@ -119,6 +121,16 @@ impl Debugging {
     pub fn steps(&self, strand: StrandRef) -> bool {
         self.steppers.load(Ordering::Relaxed) != 0
             && self.stepping.read().contains(&strand.identity())
+    }
+
+    /// The program acts outside of the machine, in such a way that acting twice is something else.
+    pub fn act(&self, what: &'static str) {
+        self.acted.get_or_init(|| what);
+    }
+
+    /// The first of the program's acts outside of the machine.
+    pub fn acted(&self) -> Option<&'static str> {
+        self.acted.get().copied()
     }
 
     /// Keeps an object until the last clone of the answer is dropped.

@@ -31,6 +31,11 @@ next (n)              go on to the next line
 step (s)              the same, into functions that are called
 step NAME             a step to another strand or moment, such as channel:receiver
 steps, points         the names of such steps, and of breakpoints about concurrency
+back (rb)             go back to where the line before began; needs a seed
+reverse (rc)          go back to the stop before, or to the start
+written SLOT | EXPRESSION SLOT
+                      go back to the last write of a slot or a shared variable
+sent                  go back to where the message of the strand was sent, or where it was started
 out (o)               go on until the function returns
 restart               go back to the beginning of the frame
 goto LINE             go to a line of the function, without what is between
@@ -92,9 +97,11 @@ type Done = Result<(), String>;
 /// Debugs a program on the terminal.
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     let program = arguments.program[0].clone();
-    let command = |port: u16| {
-        let mut command = run_command(port)?;
-        command.args(&arguments.options).args(&arguments.program);
+    let (mut options, words) = (arguments.options.clone(), arguments.program.clone());
+    options.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
+    let command = move |port: u16, is_again: bool| {
+        let mut command = run_command(port, is_again)?;
+        command.args(&options).args(&words);
         // Ctrl-C pauses it, and does not end it.
         command.stdin(Stdio::null()).process_group(0);
         Ok(command)
@@ -166,7 +173,7 @@ impl Session {
         }
         match self.ended {
             Some(code) => {
-                _ = self.client.wait();
+                self.client.wait();
                 Ok(Exit::Program(code))
             }
             None => {
@@ -204,6 +211,15 @@ impl Session {
             "step" | "s" => self.step_to(rest),
             "steps" => self.list_names("squall/steps"),
             "points" => self.list_names("squall/breakpoints"),
+            "back" | "rb" => self.resume("stepBack"),
+            "reverse" | "rc" => self.resume("reverseContinue"),
+            "written" if rest.is_empty() => Err("written what?".into()),
+            "written" => {
+                let arguments =
+                    json!({ "name": rest, "frameId": self.frame_id()?, "threadId": self.strand });
+                self.go_with("squall/written", arguments)
+            }
+            "sent" => self.resume("squall/sent"),
             "out" | "o" => self.resume("stepOut"),
             "where" | "w" => self.show_frames(rest),
             "frame" | "f" => self.choose(rest.parse().map_err(|_| "which frame?")?),
@@ -334,7 +350,13 @@ impl Session {
 
     fn resume(&mut self, request: &str) -> Done {
         let arguments = json!({ "threadId": self.strand, "singleThread": self.others_run });
+        self.go_with(request, arguments)
+    }
+
+    /// Has the strand go by a request, forth or back, and waits until it stops.
+    fn go_with(&mut self, request: &str, arguments: Json) -> Done {
         self.client.ask(request, arguments)?;
+        // A request that fails leaves the strand where it stands.
         self.strand = None;
         self.frames.clear();
         self.wait()

@@ -126,6 +126,9 @@ fn place_argument(
     grants::check(thread, "files", &path)?;
     let permissions = &thread.vm.options.permissions;
     if let Some(place) = permissions.place(Path::new(&path), access) {
+        if access != Access::Reading {
+            thread.vm.debugging.act("writes files");
+        }
         return Ok((place, path));
     }
     let flag = permissions.flag(access);

@@ -81,7 +81,10 @@ fn permitted(thread: &mut Thread, host: Word, port: Word) -> Result<(String, u16
 fn check_host(thread: &mut Thread, host: &str, port: u16) -> Result<(), Failure> {
     grants::check(thread, "net", &format!("{host}:{port}"))?;
     match thread.vm.options.permissions.allows_host(host, port) {
-        true => Ok(()),
+        true => {
+            thread.vm.debugging.act("uses the network");
+            Ok(())
+        }
         false => Err(denied(thread, "--allow-net", &format!("{host}:{port}"))),
     }
 }

@@ -121,6 +121,7 @@ fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         return Err(Failure::argument(owners));
     }
     check_permission(thread, &plan.words[0])?;
+    thread.vm.debugging.act("starts a process");
     let poller = poller(thread)?;
     let started = opened(thread, |thread| outside(thread, || plan.start(poller)));
     let started = started.map_err(|error| {

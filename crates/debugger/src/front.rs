@@ -1,0 +1,577 @@
+//! The front: stands between a client and the process in which the program runs, which it can exchange for another one. That is
+//! how a client goes back: another process repeats the run up to an earlier position. `adapter` has a front for an editor,
+//! `client` one for the terminal.
+//!
+//! # Going back
+//!
+//! ```text
+//! stop here ──position──▶ a copy repeats the run up to there, tells what it has passed ──finding──▶ a copy repeats up to that, and is the program from now on
+//! ```
+//!
+//! The front repeats the client's settings for each copy, so the copies stop at the same breakpoints. A copy writes nothing that
+//! was written already. The client hears nothing of copies: their messages are passed on only when one has become the program.
+//! Numbers of breakpoints are those that the client has got from the first process.
+//!
+//! One thread does all of this. It gets requests and messages from a channel that the threads which read streams fill.
+//! While it waits for a copy, requests of the client wait.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, BufRead, BufReader};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use serde_json::{Value as Json, json};
+
+use crate::protocol;
+
+/// Makes the command of a process that is to connect to a port; whether it repeats a run.
+pub(crate) type Launcher<'a> = dyn FnMut(u16, bool) -> Result<Command, String> + 'a;
+
+/// The first number of the front's own requests, which no client reaches.
+const OWN: u64 = 1 << 40;
+/// The first number of breakpoints that only later processes have.
+const NEW_BREAKPOINTS: u64 = 1 << 20;
+/// How many moments a step back goes by lines at first, and how many times as many each further time.
+const LINES: u64 = 64;
+const MORE_LINES: u64 = 32;
+
+/// What the front hears.
+enum Heard {
+    /// A request of the client.
+    Request(Json),
+    /// The client has left, or cannot be understood.
+    Gone(io::Result<()>),
+    /// A message of the process with this number.
+    Message(usize, Json),
+    /// That process has hung up.
+    End(usize),
+}
+
+/// A process with a server.
+struct Process {
+    number: usize,
+    stream: TcpStream,
+    /// `None` if it was not started by the front.
+    child: Option<Child>,
+    /// The client's numbers of its breakpoints.
+    ids: HashMap<u64, u64>,
+    /// The requests whose answers have breakpoints, and the requests' settings.
+    asked: HashMap<u64, usize>,
+    has_exited: bool,
+}
+
+/// A request that sets something, which copies repeat, and the client's numbers of the breakpoints in its answer.
+struct Setting {
+    key: String,
+    request: Json,
+    ids: Vec<u64>,
+}
+
+/// The front, while a program runs.
+pub(crate) struct Front<'a> {
+    launcher: Option<Box<Launcher<'a>>>,
+    output: Box<dyn FnMut(Json) + 'a>,
+    ears: Sender<Heard>,
+    heard: Receiver<Heard>,
+    waiting: VecDeque<Heard>,
+    program: Process,
+    made: usize,
+    asked: u64,
+    new_breakpoints: u64,
+    settings: Vec<Setting>,
+}
+
+/// Starts the program whose command this makes for a port, at which it is to connect to the listener.
+fn spawn(
+    command: impl FnOnce(u16) -> Result<Command, String>,
+) -> Result<(TcpListener, Child), String> {
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
+    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    let child = command(port)?.spawn();
+    Ok((listener, child.map_err(|error| format!("the program cannot start: {error}"))?))
+}
+
+/// The connection of the program that was started, unless it ends before.
+fn accept(listener: &TcpListener, child: &mut Child) -> Result<TcpStream, String> {
+    listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).map_err(|error| error.to_string())?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(format!("the program has not started: {status}"));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+impl Process {
+    fn new(
+        number: usize,
+        stream: TcpStream,
+        child: Option<Child>,
+        ears: &Sender<Heard>,
+    ) -> io::Result<Process> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let ears = ears.clone();
+        std::thread::spawn(move || {
+            while let Ok(Some(message)) = protocol::read(&mut reader) {
+                if ears.send(Heard::Message(number, message)).is_err() {
+                    return;
+                }
+            }
+            _ = ears.send(Heard::End(number));
+        });
+        let (ids, asked) = (HashMap::new(), HashMap::new());
+        Ok(Process { number, stream, child, ids, asked, has_exited: false })
+    }
+
+    fn send(&self, request: &Json) -> io::Result<()> {
+        protocol::write(&mut (&self.stream as &TcpStream), request)
+    }
+
+    /// Ends it, unless it is about to end and only the last words of its command are missing.
+    fn end(&mut self) {
+        if let Some(child) = &mut self.child {
+            if !self.has_exited {
+                // It may have ended.
+                _ = child.kill();
+            }
+            _ = child.wait();
+        }
+    }
+}
+
+/// The key of a request that sets something.
+fn setting(request: &Json) -> Option<String> {
+    let command = request["command"].as_str()?;
+    let source = || request["arguments"]["source"]["path"].as_str().unwrap_or_default();
+    match command {
+        "launch" | "setFunctionBreakpoints" | "setExceptionBreakpoints" => Some(command.to_owned()),
+        "setBreakpoints" => Some(format!("{command} {}", source())),
+        _ => None,
+    }
+}
+
+impl<'a> Front<'a> {
+    /// Starts a program.
+    pub(crate) fn launch(
+        mut launcher: Box<Launcher<'a>>,
+        output: Box<dyn FnMut(Json) + 'a>,
+    ) -> Result<Front<'a>, String> {
+        let (listener, mut child) = spawn(|port| launcher(port, false))?;
+        let stream = accept(&listener, &mut child)?;
+        Front::new(Some(launcher), stream, Some(child), output)
+    }
+
+    /// Speaks to a program that runs already.
+    pub(crate) fn attach(
+        stream: TcpStream,
+        output: Box<dyn FnMut(Json) + 'a>,
+    ) -> Result<Front<'a>, String> {
+        Front::new(None, stream, None, output)
+    }
+
+    fn new(
+        launcher: Option<Box<Launcher<'a>>>,
+        stream: TcpStream,
+        child: Option<Child>,
+        output: Box<dyn FnMut(Json) + 'a>,
+    ) -> Result<Front<'a>, String> {
+        let (ears, heard) = channel();
+        let program = Process::new(0, stream, child, &ears).map_err(|error| error.to_string())?;
+        Ok(Front {
+            launcher,
+            output,
+            ears,
+            heard,
+            waiting: VecDeque::new(),
+            program,
+            made: 0,
+            asked: OWN,
+            new_breakpoints: NEW_BREAKPOINTS,
+            settings: Vec::new(),
+        })
+    }
+
+    /// Passes messages on in both directions, the given requests first, until the client leaves. If the program is to end the
+    /// front, its end does.
+    pub(crate) fn run(
+        mut self,
+        first: Vec<Json>,
+        mut input: Box<dyn BufRead + Send>,
+        ends_with_program: bool,
+    ) -> io::Result<()> {
+        let initialize = json!({ "seq": OWN, "type": "request", "command": "initialize" });
+        self.program.send(&initialize)?;
+        self.waiting.extend(first.into_iter().map(Heard::Request));
+        let ears = self.ears.clone();
+        std::thread::spawn(move || {
+            let end = loop {
+                match protocol::read(&mut *input) {
+                    Ok(Some(request)) => match ears.send(Heard::Request(request)) {
+                        Ok(()) => {}
+                        Err(_) => return,
+                    },
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            _ = ears.send(Heard::Gone(end));
+        });
+        let (mut is_over, mut is_leaving, mut left) = (false, false, Ok(()));
+        loop {
+            match self.next()? {
+                Heard::Request(request) if is_over => {
+                    let is_last = is_last(&request);
+                    let answer =
+                        if is_last { Ok(json!({})) } else { Err("the program has ended".into()) };
+                    (self.output)(protocol::response(&request, answer));
+                    if is_last {
+                        break;
+                    }
+                }
+                Heard::Request(request) => {
+                    is_leaving |= is_last(&request);
+                    self.serve(request);
+                }
+                Heard::Gone(end) if is_over || ends_with_program || is_leaving => {
+                    left = end;
+                    if !is_leaving {
+                        break;
+                    }
+                }
+                Heard::Gone(end) => {
+                    // A client that goes without a word is taken to have asked for it.
+                    (left, is_leaving) = (end, true);
+                    let leave = json!({ "seq": OWN, "type": "request", "command": "disconnect" });
+                    if self.program.send(&leave).is_err() {
+                        break;
+                    }
+                }
+                Heard::Message(number, message) => self.pass_on(number, message),
+                Heard::End(number) if number == self.program.number => {
+                    if is_leaving || ends_with_program {
+                        break;
+                    }
+                    is_over = true;
+                }
+                Heard::End(_) => {}
+            }
+        }
+        self.program.end();
+        left
+    }
+
+    fn next(&mut self) -> io::Result<Heard> {
+        match self.waiting.pop_front() {
+            Some(heard) => Ok(heard),
+            None => self.heard.recv().map_err(|_| io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Serves a request, or passes it on to the program.
+    fn serve(&mut self, request: Json) {
+        let command = request["command"].as_str().unwrap_or_default();
+        if let Some(goal) = Goal::named(command).filter(|_| self.launcher.is_some()) {
+            let found = self.travel(goal, &request["arguments"]);
+            let arrived = match found {
+                Ok(arrived) => arrived,
+                Err(problem) => return (self.output)(protocol::response(&request, Err(problem))),
+            };
+            (self.output)(protocol::response(&request, Ok(json!({}))));
+            return self.pass_on(self.program.number, arrived);
+        }
+        if let Some(key) = setting(&request) {
+            let index = self.settings.iter().position(|other| other.key == key);
+            let index = index.unwrap_or(self.settings.len());
+            let new = Setting { key, request: request.clone(), ids: Vec::new() };
+            match self.settings.get_mut(index) {
+                Some(old) => *old = new,
+                None => self.settings.push(new),
+            }
+            self.program.asked.insert(request["seq"].as_u64().unwrap_or_default(), index);
+        }
+        // A program that has ended is heard of elsewhere.
+        _ = self.program.send(&request);
+    }
+
+    /// Passes a message of the program on to the client.
+    fn pass_on(&mut self, number: usize, mut message: Json) {
+        if number != self.program.number {
+            return;
+        }
+        if message["type"] == "response" {
+            let Some(asked) = message["request_seq"].as_u64().filter(|&asked| asked < OWN) else {
+                return;
+            };
+            let own = self.numbered(&mut message["body"]["breakpoints"]);
+            if let Some(setting) = self.program.asked.remove(&asked) {
+                self.settings[setting].ids = own;
+            }
+            return (self.output)(message);
+        }
+        match message["event"].as_str() {
+            Some("exited") => self.program.has_exited = true,
+            Some("breakpoint") => {
+                let breakpoint = &mut message["body"]["breakpoint"];
+                if let Some(id) = breakpoint["id"].as_u64() {
+                    breakpoint["id"] = json!(self.id(id));
+                }
+            }
+            Some("stopped") => {
+                if let Some(ids) = message["body"]["hitBreakpointIds"].as_array().cloned() {
+                    let ids = ids.iter().filter_map(Json::as_u64).map(|id| self.id(id));
+                    message["body"]["hitBreakpointIds"] = ids.collect();
+                }
+            }
+            _ => {}
+        }
+        (self.output)(message);
+    }
+
+    /// Gives breakpoints of an answer the client's numbers, and answers those.
+    fn numbered(&mut self, breakpoints: &mut Json) -> Vec<u64> {
+        let mut ids = Vec::new();
+        for breakpoint in breakpoints.as_array_mut().into_iter().flatten() {
+            if let Some(id) = breakpoint["id"].as_u64() {
+                breakpoint["id"] = json!(self.id(id));
+                ids.extend(breakpoint["id"].as_u64());
+            }
+        }
+        ids
+    }
+
+    /// The client's number of a breakpoint of the program.
+    fn id(&mut self, id: u64) -> u64 {
+        if self.program.number == 0 {
+            return id;
+        }
+        *self.program.ids.entry(id).or_insert_with(|| {
+            self.new_breakpoints += 1;
+            self.new_breakpoints
+        })
+    }
+
+    /// Has another process go to a position before the one where the program has stopped, and makes it the program. Answers the
+    /// event of its stop.
+    fn travel(&mut self, goal: Goal, arguments: &Json) -> Result<Json, String> {
+        let number = self.program.number;
+        let asked = json!({ "threadId": arguments["threadId"] });
+        let here = self.ask(number, "squall/position", asked)?;
+        if let Some(act) = here["acted"].as_str() {
+            return Err(format!("the program {act}, which going back would do again"));
+        }
+        let printed = &here["printed"];
+        let target = self.sought(goal, &here, arguments)?;
+        let errand = match target {
+            Some(target) => json!({
+                "seek": "arrive", "to": target["found"], "body": target["body"], "printed": printed,
+            }),
+            None => json!({ "seek": "start", "printed": printed }),
+        };
+        let copy = self.copy(&errand)?;
+        let (number, mut old) = (copy.number, std::mem::replace(&mut self.program, copy));
+        let is_stop = |message: &Json| message["event"] == "stopped";
+        let stopped = self.wait(number, is_stop);
+        if stopped.is_err() {
+            std::mem::swap(&mut self.program, &mut old);
+        }
+        old.end();
+        stopped
+    }
+
+    /// The position that a goal means, and why the client is told to stop there; `None` for the start.
+    fn sought(
+        &mut self,
+        goal: Goal,
+        here: &Json,
+        arguments: &Json,
+    ) -> Result<Option<Json>, String> {
+        let (to, printed, number) = (&here["position"], &here["printed"], self.program.number);
+        match goal {
+            Goal::Sender => {
+                let asked = json!({ "threadId": to["strand"] });
+                self.ask(number, "squall/sender", asked).map(Some)
+            }
+            Goal::Write => {
+                let target = self.ask(number, "squall/target", arguments.clone())?;
+                if target["strand"] != to["strand"] {
+                    return Err("the frame is of another strand".into());
+                }
+                let errand =
+                    json!({ "seek": "write", "to": to, "target": target, "printed": printed });
+                let found = self.finding(&errand)?;
+                let name = target["expression"].as_str().unwrap_or_default();
+                match found["found"].is_object() {
+                    true => Ok(Some(found)),
+                    false => Err(format!("{name} was not written before")),
+                }
+            }
+            Goal::Stop => {
+                let errand = json!({ "seek": "stop", "to": to, "printed": printed });
+                let found = self.finding(&errand)?;
+                Ok(found["found"].is_object().then_some(found))
+            }
+            Goal::Line => {
+                let moment = to["moment"].as_u64().unwrap_or_default();
+                let mut distance = LINES;
+                loop {
+                    let from = moment.saturating_sub(distance);
+                    let errand = json!({
+                        "seek": "line", "from": from, "ownDepth": here["ownDepth"], "to": to,
+                        "printed": printed,
+                    });
+                    let found = self.finding(&errand)?;
+                    if found["found"].is_object() {
+                        return Ok(Some(found));
+                    }
+                    if from == 0 {
+                        return Err("this strand begins here".into());
+                    }
+                    distance = distance.saturating_mul(MORE_LINES);
+                }
+            }
+        }
+    }
+
+    /// What a repetition finds.
+    fn finding(&mut self, errand: &Json) -> Result<Json, String> {
+        let mut copy = self.copy(errand)?;
+        let found = self.wait(copy.number, |message| message["event"] == "squall/repeated");
+        copy.end();
+        let body = found?["body"].take();
+        match body["problem"].as_str() {
+            Some(problem) => Err(problem.to_owned()),
+            None => Ok(body),
+        }
+    }
+
+    /// A process that goes on an errand, with all settings of the client.
+    fn copy(&mut self, errand: &Json) -> Result<Process, String> {
+        let launcher =
+            self.launcher.as_mut().ok_or("the program was not started by the debugger")?;
+        let (listener, mut child) = spawn(|port| launcher(port, true))?;
+        let stream = accept(&listener, &mut child)?;
+        self.made += 1;
+        let copy = Process::new(self.made, stream, Some(child), &self.ears);
+        let mut copy = copy.map_err(|error| error.to_string())?;
+        match self.prepare(&mut copy, errand) {
+            Ok(()) => Ok(copy),
+            Err(problem) => {
+                copy.end();
+                Err(problem)
+            }
+        }
+    }
+
+    fn prepare(&mut self, copy: &mut Process, errand: &Json) -> Result<(), String> {
+        self.ask_of(copy, "initialize", &json!({}))?;
+        for index in 0..self.settings.len() {
+            let request = self.settings[index].request.clone();
+            let command = request["command"].as_str().unwrap_or_default();
+            // The program was given the same settings, with the same success.
+            let Ok(answer) = self.ask_of(copy, command, &request["arguments"]) else { continue };
+            let own = answer["breakpoints"].as_array().into_iter().flatten();
+            let own = own.filter_map(|breakpoint| breakpoint["id"].as_u64());
+            copy.ids.extend(own.zip(self.settings[index].ids.iter().copied()));
+        }
+        self.ask_of(copy, "squall/repeat", errand)?;
+        self.ask_of(copy, "configurationDone", &json!({})).map(|_| ())
+    }
+
+    fn ask(&mut self, number: usize, command: &str, arguments: Json) -> Result<Json, String> {
+        let sequence = self.sequence();
+        let request = json!({
+            "seq": sequence, "type": "request", "command": command, "arguments": arguments,
+        });
+        self.program.send(&request).map_err(|_| "the program has ended")?;
+        self.answer(number, sequence)
+    }
+
+    fn ask_of(&mut self, copy: &Process, command: &str, arguments: &Json) -> Result<Json, String> {
+        let sequence = self.sequence();
+        let request = json!({
+            "seq": sequence, "type": "request", "command": command, "arguments": arguments,
+        });
+        copy.send(&request).map_err(|_| "a repetition of the run has ended")?;
+        self.answer(copy.number, sequence)
+    }
+
+    fn sequence(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
+    }
+
+    fn answer(&mut self, number: usize, sequence: u64) -> Result<Json, String> {
+        let is_answer = |message: &Json| message["request_seq"] == sequence;
+        let mut message = self.wait(number, is_answer)?;
+        match message["success"] == true {
+            true => Ok(message["body"].take()),
+            false => Err(message["message"].as_str().unwrap_or("it failed").to_owned()),
+        }
+    }
+
+    /// Waits for a message of a process. Requests wait meanwhile.
+    fn wait(&mut self, number: usize, is_it: impl Fn(&Json) -> bool) -> Result<Json, String> {
+        loop {
+            let heard = self.heard.recv().map_err(|_| "the debugger ends")?;
+            match heard {
+                Heard::Message(from, message) if from == number && is_it(&message) => {
+                    return Ok(message);
+                }
+                // A copy has nothing to say to the client before it is the program.
+                Heard::Message(from, message)
+                    if from == self.program.number && from != self.made =>
+                {
+                    self.pass_on(from, message);
+                }
+                Heard::Message(..) => {}
+                Heard::End(from) if from == number => {
+                    return Err("a repetition of the run has ended early".into());
+                }
+                Heard::Gone(end) => {
+                    self.waiting.push_back(Heard::Gone(end));
+                    return Err("the client has left".into());
+                }
+                other => self.waiting.push_back(other),
+            }
+        }
+    }
+}
+
+fn is_last(request: &Json) -> bool {
+    matches!(request["command"].as_str(), Some("disconnect" | "terminate"))
+}
+
+/// Where a client goes back to.
+#[derive(Clone, Copy)]
+enum Goal {
+    /// The stop before.
+    Stop,
+    /// The beginning of the line before.
+    Line,
+    /// The last write of a slot or a shared variable.
+    Write,
+    /// Where the message of the strand was sent.
+    Sender,
+}
+
+impl Goal {
+    fn named(command: &str) -> Option<Goal> {
+        match command {
+            "reverseContinue" => Some(Goal::Stop),
+            "stepBack" => Some(Goal::Line),
+            "squall/written" => Some(Goal::Write),
+            "squall/sent" => Some(Goal::Sender),
+            _ => None,
+        }
+    }
+}
