@@ -109,6 +109,9 @@ impl Pipes {
     }
 }
 
+/// Why a program was not started, and what was heard of the client.
+type NotStarted = (String, Box<dyn BufRead + Send>, Vec<Json>);
+
 /// Starts the program of a `launch` request, and serves the client until it leaves.
 fn launch(
     request: &Json,
@@ -116,7 +119,7 @@ fn launch(
     input: Box<dyn BufRead + Send>,
     launcher: &Launcher,
     output: &Output,
-) -> Result<io::Result<()>, (String, Box<dyn BufRead + Send>, Vec<Json>)> {
+) -> Result<io::Result<()>, NotStarted> {
     let text = |error: io::Error| error.to_string();
     let pipes = match Pipes::new(output) {
         Ok(pipes) => pipes,

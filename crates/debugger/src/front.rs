@@ -206,26 +206,13 @@ impl<'a> Front<'a> {
     pub(crate) fn run(
         mut self,
         first: Vec<Json>,
-        mut input: Box<dyn BufRead + Send>,
+        input: Box<dyn BufRead + Send>,
         ends_with_program: bool,
     ) -> io::Result<()> {
         let initialize = json!({ "seq": OWN, "type": "request", "command": "initialize" });
         self.program.send(&initialize)?;
         self.waiting.extend(first.into_iter().map(Heard::Request));
-        let ears = self.ears.clone();
-        std::thread::spawn(move || {
-            let end = loop {
-                match protocol::read(&mut *input) {
-                    Ok(Some(request)) => match ears.send(Heard::Request(request)) {
-                        Ok(()) => {}
-                        Err(_) => return,
-                    },
-                    Ok(None) => break Ok(()),
-                    Err(error) => break Err(error),
-                }
-            };
-            _ = ears.send(Heard::Gone(end));
-        });
+        listen(input, self.ears.clone());
         let (mut is_over, mut is_leaving, mut left) = (false, false, Ok(()));
         loop {
             match self.next()? {
@@ -574,4 +561,21 @@ impl Goal {
             _ => None,
         }
     }
+}
+
+/// Starts a thread that hears the client's requests.
+fn listen(mut input: Box<dyn BufRead + Send>, ears: Sender<Heard>) {
+    std::thread::spawn(move || {
+        let end = loop {
+            match protocol::read(&mut *input) {
+                Ok(Some(request)) => match ears.send(Heard::Request(request)) {
+                    Ok(()) => {}
+                    Err(_) => return,
+                },
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        _ = ears.send(Heard::Gone(end));
+    });
 }
