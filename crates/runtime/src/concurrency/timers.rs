@@ -28,6 +28,7 @@ use squall_system::resources::Resource;
 use crate::concurrency::waiting;
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
+use crate::state::replays;
 use crate::state::strand::{Claimed, Delivery, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
@@ -342,6 +343,13 @@ fn release(vm: &Vm, key: TimerKey, entry: Entry) {
 
 /// Posts a message to a vat, after a time.
 pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Object) {
+    if thread.watch.counts {
+        thread.number_message(message);
+        if replays::player(thread.vm).is_some() {
+            // It is held until its turn.
+            return vat.post(thread, message);
+        }
+    }
     let purpose = Purpose::Post { vat: vat.object.get(), message: message.word() };
     let key = thread.vm.concurrency().timers.inner.lock().reserve(None);
     thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);

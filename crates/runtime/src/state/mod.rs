@@ -26,6 +26,7 @@ pub mod limit;
 pub mod pacing;
 pub mod primitive_code;
 pub mod recording;
+pub mod replays;
 pub mod roots;
 pub mod sampling;
 pub mod sandbox;

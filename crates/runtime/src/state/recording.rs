@@ -58,7 +58,11 @@ impl Thread {
 #[cold]
 #[inline(never)]
 fn note_in<const N: usize>(thread: &Thread, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
+    if !is_wanted(thread, kind) {
+        return;
+    }
     let fields = fields();
+    thread.tape_event(kind, &fields);
     tell_debugger(thread, kind, &fields);
     let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let track = thread.running_strand().map_or(Track::Worker, |strand| track_of(thread.vm, strand));
@@ -68,10 +72,21 @@ fn note_in<const N: usize>(thread: &Thread, kind: Kind, fields: impl FnOnce() ->
 #[cold]
 #[inline(never)]
 fn note_on<const N: usize>(thread: &Thread, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
+    if !is_wanted(thread, kind) {
+        return;
+    }
     let (track, fields) = event();
+    thread.tape_event(kind, &fields);
     tell_debugger(thread, kind, &fields);
     let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     write(thread.vm, port, kind, track, fields);
+}
+
+/// Whether anything wants to know of an event of this kind.
+fn is_wanted(thread: &Thread, kind: Kind) -> bool {
+    thread.port.as_ref().is_some_and(|port| port.wants(kind))
+        || thread.tape_wants(kind)
+        || thread.vm.debugging.debugger().is_some()
 }
 
 fn tell_debugger(thread: &Thread, kind: Kind, fields: &[u64]) {
@@ -200,6 +215,7 @@ impl VatRef {
     #[inline(always)]
     pub fn note_received(self, thread: &Thread) {
         if thread.watch.counts {
+            thread.leave_turn();
             let length = self.count_taken();
             thread.note(Kind::MessageReceived, || [self.current_message(thread.vm), length]);
         }
@@ -213,6 +229,10 @@ impl VatRef {
     /// Notes that the turn for the message taken last begins.
     #[inline(always)]
     pub fn note_turn(self, thread: &Thread, message: Object, receiver: Word) {
+        if !thread.watch.is_on {
+            return;
+        }
+        thread.begin_tape(self, message);
         thread.note_on(Kind::TurnBegun, || {
             let layout = u64::from(known::layout_of(receiver).bits());
             tell_of_message(thread, true, self.current_message(thread.vm), message);

@@ -25,6 +25,7 @@ use crate::state::affinity::Home;
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
+use crate::state::replays::Tape;
 use crate::state::roots;
 use crate::state::sampling::Sampler;
 use crate::state::sandbox::{self, Metering, SandboxRef};
@@ -355,6 +356,8 @@ pub struct Thread {
     pub metering: Metering,
     /// The way of its events into the log, if that is on: see [`crate::state::recording`].
     pub port: Option<Port>,
+    /// Its part in a recording, or in a replay of one: see [`crate::state::replays`].
+    pub tape: Option<Box<Tape>>,
     /// The samples that it takes for a profile, if there is to be one.
     pub sampler: Option<Box<Sampler>>,
     /// Why the tier stopped.
@@ -451,6 +454,7 @@ impl Thread {
                 sandbox: None,
                 metering: Metering::default(),
                 port: vm.events.port(worker.id().index() as u32),
+                tape: Tape::new(vm.options.replays),
                 sampler: vm.sampling.sampler(worker.id().index() as u32),
                 stop: Stop::Returned,
                 window: Window::NONE,
@@ -486,7 +490,8 @@ impl Thread {
 
     /// Looks whether its events are noted, or a debugger was attached.
     pub fn look_for_observers(&mut self) {
-        self.watch.is_on = self.port.is_some() || self.vm.debugging.debugger().is_some();
+        let is_seen = self.port.is_some() || self.vm.debugging.debugger().is_some();
+        self.watch.is_on = is_seen || self.tape.is_some();
         self.watch.counts = self.watch.is_on || self.vm.events.counts_messages();
         self.watch.log_epoch = self.vm.events.epoch() as u8;
     }

@@ -266,6 +266,32 @@ impl VatRef {
 
     /// Appends a message, and schedules the vat if need be.
     pub fn post(self, thread: &mut Thread, message: Object) {
+        match thread.watch.counts {
+            true => self.post_watched(thread, message),
+            false => self.append(thread, message),
+        }
+    }
+
+    /// As [`VatRef::post`], while events are noted, or the run is recorded or repeats a recording.
+    #[cold]
+    fn post_watched(self, thread: &mut Thread, message: Object) {
+        if !is_turn(message) {
+            return self.append(thread, message);
+        }
+        match thread.admitted(self, message) {
+            Some(admitted) => {
+                admitted.into_iter().for_each(|message| self.append(thread, message));
+            }
+            None => {
+                thread.number_message(message);
+                self.append(thread, message);
+            }
+        }
+    }
+
+    /// Puts a message into the mailbox.
+    #[inline(always)]
+    fn append(self, thread: &mut Thread, message: Object) {
         let locked = self.lock();
         self.note_sent(thread, message);
         self.change_room(thread, -1);
@@ -867,6 +893,14 @@ fn detached(thread: &mut Thread, message: Object) -> Word {
     next
 }
 
+/// Whether a message in a mailbox begins a turn: neither settles it a promise, nor does it go on to another vat.
+fn is_turn(message: Object) -> bool {
+    let kind = message.element(KIND);
+    let receiver = known::layout_of(message.element(RESULT + 1));
+    let goes_on = receiver == known::FAR_REFERENCE && kind != Word::NIL;
+    kind != Word::TRUE && kind != Word::FALSE && !goes_on
+}
+
 /// Makes a vat without messages and strands. *GC point.*
 pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
@@ -879,6 +913,9 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     vat.set_home(Home::ANYWHERE);
     vat.forget_numbers();
     if thread.watch.counts {
+        if let Some(number) = thread.number_of_new_vat() {
+            vat.owners.number.store(number, Ordering::Relaxed);
+        }
         let number = vat.number(thread.vm);
         thread.note(Kind::VatCreated, || [number]);
     }

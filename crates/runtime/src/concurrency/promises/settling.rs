@@ -44,12 +44,22 @@ fn settle(thread: &mut Thread, here: VatRef, promise: Object, kind: Word, outcom
 
 /// Decides a promise for the caller; false if it was decided before.
 fn decide(thread: &mut Thread, promise: Object) -> bool {
+    let known = if thread.watch.counts { thread.decides_by_tape() } else { None };
+    if known == Some(false) {
+        return false;
+    }
     waiting::lock(&mut thread.mutator, promise);
     let is_open = state(promise) == State::Unresolved;
     if is_open {
         set_state(thread, promise, State::Decided);
     }
     waiting::unlock(&mut thread.mutator, promise);
+    if thread.watch.counts {
+        if known == Some(true) && !is_open {
+            thread.diverge("the promise was settled before, but not in the recording");
+        }
+        thread.note_decided(is_open);
+    }
     is_open
 }
 
