@@ -360,7 +360,7 @@ fn own_track(strand: StrandRef) -> Track {
     Track::Strand(recording::number_of(strand))
 }
 
-/// The second half of [`stop_later`], by the vat's owner.
+/// The second half of a stop that was put off, by the vat's owner.
 fn stop_again(thread: &mut Thread, stop: Stop) {
     let strand = thread.running();
     strand.set_result(strand.slot(strand::slots::VALUE));
