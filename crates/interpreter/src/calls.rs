@@ -17,7 +17,7 @@ use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::Action;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
-use squall_runtime::tiers::thread::{Stop, Thread, Window};
+use squall_runtime::tiers::thread::{Thread, Window};
 use squall_runtime::tiers::transaction;
 use squall_runtime::tiers::unwind;
 
@@ -167,10 +167,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     fn enter_slowly(&mut self, site: &'static Site, function: &'static Function, window: Window) {
         self.slowly(|thread| calls::enter(thread, site, function, window));
-        let has_begun = self.thread.stop == Stop::Returned
-            && std::ptr::eq(self.function, function)
-            && std::ptr::eq(self.pc, function.code.as_ptr());
-        if has_begun {
+        if self.thread.has_begun(function) {
             self.count(CALL);
         }
     }

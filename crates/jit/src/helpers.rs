@@ -262,9 +262,7 @@ pub unsafe extern "C" fn slow_entry(
     // SAFETY: as in `cold_entry`.
     unsafe { enter(thread, frame, function) };
     let state = thread.state;
-    let has_begun = thread.stop == Stop::Returned
-        && std::ptr::eq(state.function, function)
-        && std::ptr::eq(state.pc, function.code.as_ptr());
+    let has_begun = thread.has_begun(function);
     let is_full = (&raw const state).addr() < thread.native_stack.floor;
     let code = Code::of(function, thread.code_kind());
     match code.filter(|_| has_begun && !is_full && !chaos::strikes()) {

@@ -232,7 +232,7 @@ impl Body<'_, '_> {
     fn poll(&mut self, target: usize) {
         let state = self.state_at(self.pc_of(target));
         let block = self.current.expect("a block is being built");
-        if self.builder.facts.machine().fuel.is_some() {
+        if self.builder.counts_polls() {
             self.builder.emit(block, Op::ChargeTurn, &[], Some(state));
         }
         self.builder.emit(block, Op::Poll, &[], Some(state));

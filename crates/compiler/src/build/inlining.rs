@@ -75,12 +75,10 @@ impl Body<'_, '_> {
         self.builder.unit.origin = Some(self.origin());
         self.continue_after(returns)
     }
-}
 
-impl Body<'_, '_> {
     /// Counts the poll at the entry of a function that is inlined, if the code counts.
     fn charge(&mut self) {
-        if self.builder.facts.machine().fuel.is_some() {
+        if self.builder.counts_polls() {
             let state = self.state_before();
             let block = self.current.expect("a block is being built");
             self.builder.emit(block, Op::ChargeCall, &[], Some(state));

@@ -108,6 +108,11 @@ struct Builder<'f> {
 }
 
 impl Builder<'_> {
+    /// Whether the code counts its polls, for a sandbox with fuel.
+    fn counts_polls(&self) -> bool {
+        self.facts.machine().fuel.is_some()
+    }
+
     fn add_activation(&mut self, function: FunctionRef, offset: u32) -> ActivationId {
         let words = self.facts.function(function).registers.len() as u32;
         self.unit.activations.push(Activation { function, offset, words });

@@ -544,7 +544,6 @@ impl Metering {
 #[cold]
 pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
     (thread.metering.fuel, thread.metering.owed) = (0, 0);
-    thread.metering.is_counted_by_code = false;
     thread.metering.counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
     if sandbox.chain().any(|sandbox| sandbox.budgets().time.is_some()) {
         pacing::begin(thread);

@@ -363,8 +363,7 @@ mod tests {
         let injected = Sight { has_injected: true, ..spare };
         let queued = Sight { queued: 1, ..spare };
         // Items that were put aside count as private, and have no better right.
-        let aside = Sight { has_injected: false, ..sight(1, 1, 0) };
-        let aside = Sight { is_spare: true, has_idle: false, ..aside };
+        let aside = Sight { has_idle: false, is_spare: true, ..sight(1, 1, 0) };
         assert_eq!(judge(&[injected]), [Measure::Ask(Request::Preempt)]);
         assert_eq!(judge(&[queued]), [Measure::Ask(Request::Preempt)]);
         assert_eq!(judge(&[spare, aside, aside]), [Measure::None; 3]);
