@@ -167,7 +167,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     fn enter_slowly(&mut self, site: &'static Site, function: &'static Function, window: Window) {
         self.slowly(|thread| calls::enter(thread, site, function, window));
-        if self.thread.has_begun(function) {
+        if calls::has_begun(self.thread, function) {
             self.count(CALL);
         }
     }

@@ -262,7 +262,7 @@ pub unsafe extern "C" fn slow_entry(
     // SAFETY: as in `cold_entry`.
     unsafe { enter(thread, frame, function) };
     let state = thread.state;
-    let has_begun = thread.has_begun(function);
+    let has_begun = calls::has_begun(thread, function);
     let is_full = (&raw const state).addr() < thread.native_stack.floor;
     let code = Code::of(function, thread.code_kind());
     match code.filter(|_| has_begun && !is_full && !chaos::strikes()) {

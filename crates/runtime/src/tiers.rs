@@ -97,8 +97,8 @@ pub mod tracing {
 /// Sends, calls, returns, failures.
 pub mod calls {
     pub use crate::execution::calls::{
-        class_on_path, complete_here, enter, escape, fail_here, find, finish, jump_here, leave_hot,
-        look_up, perform, primitive_of, run_bare_primitive, run_primitive,
+        class_on_path, complete_here, enter, escape, fail_here, find, finish, has_begun, jump_here,
+        leave_hot, look_up, perform, primitive_of, run_bare_primitive, run_primitive,
     };
 }
 

@@ -171,6 +171,14 @@ pub fn enter(
     }
 }
 
+/// Whether [`enter`] has begun this function, and nothing else has happened.
+#[inline]
+pub fn has_begun(thread: &Thread, function: &'static Function) -> bool {
+    thread.stop == Stop::Returned
+        && std::ptr::eq(thread.state.function, function)
+        && std::ptr::eq(thread.state.pc, function.code.as_ptr())
+}
+
 /// Writes the result of an instruction without a site, and continues after its words; or fails.
 pub fn complete_here(
     thread: &mut Thread,

@@ -853,14 +853,6 @@ impl Thread {
         }
     }
 
-    /// Whether a call of this function has begun it, and nothing else has happened. The state must be saved.
-    #[inline]
-    pub fn has_begun(&self, function: &'static Function) -> bool {
-        self.stop == Stop::Returned
-            && std::ptr::eq(self.state.function, function)
-            && std::ptr::eq(self.state.pc, function.code.as_ptr())
-    }
-
     /// The activation the tier is in, if there is one. The state must be saved.
     pub fn innermost(&self) -> Option<Activation> {
         self.state.activation()
