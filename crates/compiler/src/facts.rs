@@ -48,6 +48,10 @@ pub trait Facts {
     /// nothing that changes. It answers [`NO_ANSWER`](crate::words::NO_ANSWER) where it does not know better.
     fn has_leaf(&self, primitive: PrimitiveRef) -> bool;
 
+    /// Whether a primitive has a short form: a function of up to four words that reaches no GC point and signals nothing, but
+    /// has an effect unless it answers none.
+    fn has_short_form(&self, primitive: PrimitiveRef) -> bool;
+
     /// The layout of the instances of a class whose class object has this layout, if `instantiate` makes them with slots.
     fn instance_layout(&self, class: u32) -> Option<u32>;
 
@@ -249,6 +253,8 @@ pub enum Helper {
     Instruction(u8),
     /// Calls a primitive's leaf: `(thread, primitive, word, word)`, in the System V convention; keeps objects where they are.
     Leaf,
+    /// Calls a primitive's short form: `(thread, primitive, word, word, word, word)`, as a leaf.
+    ShortForm,
     /// Widens a slot's kind: `(thread, address of the kind, word)`, in the System V convention; keeps objects where they are.
     Admit,
     /// Draws fuel for polls that were counted: `(thread, again)`, as a leaf; 0 if there is not enough. Then `again` polls

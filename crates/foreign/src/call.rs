@@ -42,7 +42,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) use form::Form;
 pub use form::LARGEST_BY_VALUE;
 pub(crate) use interface::Interface;
-pub use light::{LightCall, LightResult};
+use light::Light;
+pub use light::{LightCall, LightResult, NarrowCall, NarrowResult};
 use plan::{Plan, Route, Slot};
 pub use space::CallSpace;
 use space::CopyError;
@@ -70,8 +71,8 @@ pub struct Function {
     /// Keeps the function's code mapped.
     library: Option<Library>,
     plan: Arc<Plan>,
-    /// The number of arguments of a light call; `None` if calls of the function are not light.
-    light: Option<usize>,
+    /// `None` if calls of the function are not light.
+    light: Option<Light>,
     /// Whether it takes arguments beyond those of the plan.
     is_open: bool,
     /// For calls with surplus arguments: the plans for their kinds.
@@ -176,7 +177,7 @@ impl Function {
             address,
             signature: signature.clone(),
             library,
-            light: light::count(&plan.route, plan.result),
+            light: Light::of(&plan.route, plan.result),
             plan: Arc::new(plan),
             is_open: signature.is_variadic(),
             variants: Mutex::default(),
@@ -194,7 +195,7 @@ impl Function {
             types.push(promoted(c_type).map_err(CallError::Type)?);
         }
         let plan = Plan::new(self.signature.result(), &types, fixed(&self.signature))?;
-        let light = light::count(&plan.route, plan.result);
+        let light = Light::of(&plan.route, plan.result);
         Ok(Function { plan: Arc::new(plan), light, is_open: false, ..self.clone() })
     }
 

@@ -58,7 +58,7 @@ mod value;
 pub use address::Address;
 pub use call::{
     CallError, CallSpace, CompletedCall, Function, LARGEST_BY_VALUE, LightCall, LightResult,
-    MOST_ARGUMENTS, PreparedCall,
+    MOST_ARGUMENTS, NarrowCall, NarrowResult, PreparedCall,
 };
 pub use callback::{Callback, CallbackAnswer, CallbackError, CallbackFrame, LINGERING};
 pub use declarations::{Declaration, DeclarationError, Declarations, Meaning};

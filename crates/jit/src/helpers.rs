@@ -89,6 +89,7 @@ pub fn table() -> Helpers {
         make_and_leave: make_and_leave as *const () as usize,
         log: log as *const () as usize,
         leaf: leaves::leaf as *const () as usize,
+        short_form: leaves::short_form as *const () as usize,
         cold_entry: cold_entry as *const () as usize,
         slow_entry: slow_entry as *const () as usize,
         leave_chunk: leave_chunk as *const () as usize,
@@ -313,6 +314,11 @@ pub unsafe extern "C" fn send_primitive(
     if let Some(value) = primitive.run_leaf(thread.vm, window).filter(|_| !chaos::strikes()) {
         return Next { kind: Next::DONE, operand: value.bits() };
     }
+    if primitive.short_form().is_some()
+        && let Some(value) = run_short_form(thread, primitive, window)
+    {
+        return Next { kind: Next::DONE, operand: value.bits() };
+    }
     if thread.is_guarded && transact(thread, frame, site, primitive.shape) {
         return Next { kind: Next::DONE, operand: Word::NIL.bits() };
     }
@@ -329,6 +335,16 @@ pub unsafe extern "C" fn send_primitive(
         }
         Some(value) => Next { kind: Next::DONE, operand: value.bits() },
     }
+}
+
+/// What the short form of a primitive answers for the words of a window.
+fn run_short_form(
+    thread: &mut Thread,
+    primitive: &'static Primitive,
+    window: Window,
+) -> Option<Word> {
+    let word = |index| if index < window.len() { window.get(index) } else { Word::NIL };
+    leaves::run_short_form(thread, primitive, [word(0), word(1), word(2), word(3)])
 }
 
 /// Begins or ends a transaction, if a primitive of this shape does that and no rare case applies; answers whether it has.

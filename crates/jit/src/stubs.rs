@@ -179,6 +179,8 @@ pub struct Helpers {
     pub log: usize,
     /// `leaf(thread, primitive, word, word)` answers a word, and moves nothing.
     pub leaf: usize,
+    /// `short_form(thread, primitive, word, word, word, word)` answers a word, and moves nothing.
+    pub short_form: usize,
     /// `cold_entry(thread, frame, function)` answers an entry, or 0.
     pub cold_entry: usize,
     /// `slow_entry(thread, frame, function)` answers an address, or 0, and a frame.
@@ -232,6 +234,8 @@ pub struct Stubs {
     pub log: usize,
     /// Calls a primitive's leaf; a function of Rust.
     pub leaf: usize,
+    /// Calls a primitive's short form; a function of Rust.
+    pub short_form: usize,
     /// The guarded accesses; functions of Rust.
     pub accesses: GuardedAccesses,
     /// The same for base code, which calls them without the thread.
@@ -414,6 +418,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         making_exit,
         log,
         leaf: helpers.leaf,
+        short_form: helpers.short_form,
         accesses: helpers.accesses,
         base_accesses,
         cold_entry,

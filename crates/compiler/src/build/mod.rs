@@ -37,7 +37,7 @@ use crate::passes::kinds;
 use body::Body;
 
 pub(crate) use control::leaves;
-pub(crate) use sends::MOST_LEAF_ARGUMENTS;
+pub(crate) use sends::{MOST_LEAF_ARGUMENTS, MOST_SHORT_ARGUMENTS};
 
 /// Builds a unit.
 pub fn build(facts: &dyn Facts, request: &Request) -> Result<Unit, CompileError> {

@@ -34,6 +34,9 @@ impl Message {
 /// A leaf takes at most so many words.
 pub const MOST_LEAF_ARGUMENTS: usize = 2;
 
+/// A short form takes at most so many words.
+pub const MOST_SHORT_ARGUMENTS: usize = 4;
+
 /// A site with more layouts sends through the runtime.
 const MOST_BRANCHES: usize = 4;
 
@@ -221,10 +224,7 @@ impl Body<'_, '_> {
                 Intrinsic::Ended => None,
                 Intrinsic::Unknown => match self.leaf(primitive, message, facts) {
                     Some(value) => Some(value),
-                    None => {
-                        self.remark(Why::Primitive(primitive));
-                        self.send_carefully(message, &facts.seen, facts)
-                    }
+                    None => self.send_primitive(primitive, message, facts),
                 },
             },
             Action::SlotIndex(_) | Action::Enclosing(_) | Action::Other => {
@@ -232,6 +232,35 @@ impl Body<'_, '_> {
                 self.send_generally(message)
             }
         }
+    }
+
+    /// Sends to a receiver whose primitive has neither operations nor a leaf that is to be trusted.
+    fn send_primitive(
+        &mut self,
+        primitive: PrimitiveRef,
+        message: &Message,
+        facts: &SiteFacts,
+    ) -> Option<Value> {
+        let is_short = message.operands.len() <= MOST_SHORT_ARGUMENTS
+            && self.builder.facts.has_short_form(primitive);
+        if is_short {
+            return self.short_or_send(primitive, message);
+        }
+        self.remark(Why::Primitive(primitive));
+        self.send_carefully(message, &facts.seen, facts)
+    }
+
+    /// The answer of a primitive's short form, if it has one; sends otherwise.
+    fn short_or_send(&mut self, primitive: PrimitiveRef, message: &Message) -> Option<Value> {
+        let state = self.state;
+        let slow = self.builder.unit.add_block();
+        let answer = self.emit(Op::TryShort(primitive), &message.operands);
+        let answered = self.unless_none(answer, slow);
+        (self.current, self.state) = (Some(slow), state);
+        let sent = self.send_generally(message);
+        let mut ends = vec![(answered, answer)];
+        ends.extend(sent.and_then(|value| Some((self.current?, value))));
+        self.continue_after(ends)
     }
 
     /// Sends without leaving the unit, whatever happens: by a leaf where it has an answer, otherwise through the runtime.

@@ -21,11 +21,11 @@
 //!
 //! `assume` and `assume_within` are guards whose condition the branch to their block has shown; they must not be moved
 //! out of there. `leaf` calls a primitive's leaf, which depends on its arguments alone, and leaves if that has no answer;
-//! `try_leaf` answers `NO_ANSWER` then, and so does `try_tag_double` for doubles that need a box. `identical` is `same`,
-//! but compares boxed numbers and far references by contents, by the leaf of its primitive. `same_text` compares a text
-//! with any word, `text_length` counts a text's characters, and `character_at` answers the string of the one at an index,
-//! from one: each by the leaf of its primitive where more is needed than a look at the objects. `character_at` leaves if
-//! that has no answer.
+//! `try_leaf` answers `NO_ANSWER` then, and so does `try_tag_double` for doubles that need a box. `try_short` does so, too,
+//! and has an effect outside of memory if it has an answer. `identical` is `same`, but compares boxed numbers and far
+//! references by contents, by the leaf of its primitive. `same_text` compares a text with any word, `text_length` counts a
+//! text's characters, and `character_at` answers the string of the one at an index, from one: each by the leaf of its
+//! primitive where more is needed than a look at the objects. `character_at` leaves if that has no answer.
 //!
 //! `guard_slot_kind` leaves if the kind of a slot is no longer what it was: what all objects of a layout have held there. It
 //! holds until a call, or until an `admit`, which widens the kind of a slot so that it admits a word: that comes before each
@@ -197,6 +197,7 @@ operations! {
     "guard_not" GuardNot b None Guard;
     "leaf" Leaf(PrimitiveRef) any Word Guard;
     "try_leaf" TryLeaf(PrimitiveRef) any Word Pure;
+    "try_short" TryShort(PrimitiveRef) any Word Write;
     "character_at" CharacterAt(PrimitiveRef) ww Word Guard;
     "poll" Poll n None Guard;
     "charge_turn" ChargeTurn n None Guard;

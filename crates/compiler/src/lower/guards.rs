@@ -5,7 +5,7 @@ use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
 use cranelift_codegen::isa::CallConv;
 
-use crate::build::MOST_LEAF_ARGUMENTS;
+use crate::build::{MOST_LEAF_ARGUMENTS, MOST_SHORT_ARGUMENTS};
 use crate::code::Reason;
 use crate::facts::{Helper, Symbol};
 use crate::ir::entities::{FunctionRef, Inst, PrimitiveRef, Value};
@@ -44,13 +44,29 @@ impl Lowering<'_, '_> {
 
     /// The answer of a primitive's leaf, which moves nothing.
     pub fn try_leaf(&mut self, inst: Inst, primitive: PrimitiveRef) -> ir::Value {
+        self.try_primitive(inst, primitive, Helper::Leaf, MOST_LEAF_ARGUMENTS)
+    }
+
+    /// The answer of a primitive's short form, which moves nothing.
+    pub fn try_short(&mut self, inst: Inst, primitive: PrimitiveRef) -> ir::Value {
+        self.try_primitive(inst, primitive, Helper::ShortForm, MOST_SHORT_ARGUMENTS)
+    }
+
+    /// Calls a helper that takes so many of a primitive's operands; it ignores those that there are not.
+    fn try_primitive(
+        &mut self,
+        inst: Inst,
+        primitive: PrimitiveRef,
+        helper: Helper,
+        most: usize,
+    ) -> ir::Value {
         let count = self.unit.inst(inst).arguments.len();
         let thread = self.thread();
         let mut arguments = vec![thread, self.symbol(Symbol::Primitive(primitive))];
-        for index in 0..MOST_LEAF_ARGUMENTS {
+        for index in 0..most {
             arguments.push(self.argument(inst, index.min(count - 1)));
         }
-        let helper = self.symbol(Symbol::Helper(Helper::Leaf));
+        let helper = self.symbol(Symbol::Helper(helper));
         self.call_address(CallConv::SystemV, helper, &arguments)
     }
 

@@ -46,6 +46,7 @@ impl Lowering<'_, '_> {
                 self.admit(inst, kind);
                 None
             }
+            Op::TryShort(primitive) => Some(self.try_short(inst, primitive)),
             Op::StoreFrame(place) => {
                 self.store_frame(place, data.arguments[0]);
                 None

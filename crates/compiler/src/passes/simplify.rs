@@ -278,7 +278,7 @@ fn used_values(unit: &Unit, order: &[Block]) -> Vec<bool> {
 /// The object that an instruction writes into and that the unit has made. If nothing else uses the object, the store is
 /// not needed either.
 fn written_object(unit: &Unit, inst: &InstData) -> Option<Value> {
-    if inst.op.effect() != Effect::Write {
+    if inst.op.effect() != Effect::Write || matches!(inst.op, Op::TryShort(_)) {
         return None;
     }
     let object = unit.root(inst.arguments[0]);

@@ -238,6 +238,10 @@ impl Facts for World {
         name.starts_with("number:") || name == "identical:to:"
     }
 
+    fn has_short_form(&self, _primitive: PrimitiveRef) -> bool {
+        false
+    }
+
     fn instance_layout(&self, class: u32) -> Option<u32> {
         (class == CLASS).then_some(INSTANCE)
     }
@@ -354,5 +358,6 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::StoreGuardedElement => 11,
         Helper::Admit => 12,
         Helper::DrawFuel => 13,
+        Helper::ShortForm => 14,
     }
 }

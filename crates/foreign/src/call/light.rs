@@ -17,6 +17,7 @@ use crate::value::Value;
 /// A light call whose arguments are being put in place, then made.
 pub struct LightCall<'s, const N: usize> {
     function: &'s Function,
+    narrow: Option<Narrow>,
     words: [u64; N],
 }
 
@@ -28,26 +29,76 @@ pub struct LightResult {
     errno: i32,
 }
 
+/// A light call whose result is *narrow*: nothing, a `_Bool`, or an integer of at most 32 bits. A word of the guest holds it,
+/// whatever C answers.
+pub struct NarrowCall<const N: usize> {
+    address: Address,
+    form: Narrow,
+    words: [u64; N],
+}
+
+/// A narrow call that has returned.
+#[derive(Clone, Copy)]
+pub struct NarrowResult {
+    form: Narrow,
+    word: u64,
+    errno: i32,
+}
+
+/// How the calls of a function are light.
+#[derive(Clone, Copy)]
+pub(super) struct Light {
+    arguments: usize,
+    narrow: Option<Narrow>,
+}
+
+/// The form of a narrow result. The numbers are those of the bits of a word that are not the result's.
+#[derive(Clone, Copy)]
+enum Narrow {
+    Nothing,
+    Boolean,
+    Signed(u32),
+    Unsigned(u32),
+}
+
 impl Function {
     /// Begins a light call; its caller then puts all arguments in place. `None` if the function does not take `N`
     /// arguments, if they are not all integers and addresses, or if its library was closed.
     #[inline]
     pub fn light<const N: usize>(&self) -> Option<LightCall<'_, N>> {
-        let is_light =
-            self.light == Some(N) && !self.library.as_ref().is_some_and(Library::is_closed);
-        is_light.then_some(LightCall { function: self, words: [0; N] })
+        let light = self.light.filter(|light| light.arguments == N)?;
+        let is_closed = self.library.as_ref().is_some_and(Library::is_closed);
+        (!is_closed).then_some(LightCall { function: self, narrow: light.narrow, words: [0; N] })
     }
 }
 
-/// The number of arguments of a light call; `None` if calls of the function cannot be light.
-pub(super) fn count(route: &Route, result: Form) -> Option<usize> {
-    match (route, result) {
-        (_, Form::Record(_)) | (Route::Interface { .. }, _) => None,
-        (Route::Registers(shape), _) => shape.integers_only(),
+impl Light {
+    /// `None` if calls of the function cannot be light.
+    pub(super) fn of(route: &Route, result: Form) -> Option<Light> {
+        match (route, result) {
+            (_, Form::Record(_)) | (Route::Interface { .. }, _) => None,
+            (Route::Registers(shape), _) => {
+                Some(Light { arguments: shape.integers_only()?, narrow: Narrow::of(result) })
+            }
+        }
     }
 }
 
-impl<const N: usize> LightCall<'_, N> {
+impl Narrow {
+    fn of(form: Form) -> Option<Narrow> {
+        let primitive = match form {
+            Form::Void => return Some(Narrow::Nothing),
+            Form::Word(Primitive::Bool) => return Some(Narrow::Boolean),
+            Form::Word(primitive) if !primitive.is_floating() && primitive.size() <= 4 => primitive,
+            _ => return None,
+        };
+        let others = u64::BITS - 8 * primitive.size() as u32;
+        let is_signed = primitive.range().0 < 0;
+        Some(if is_signed { Narrow::Signed(others) } else { Narrow::Unsigned(others) })
+    }
+}
+
+impl<'s, const N: usize> LightCall<'s, N> {
     /// Puts an integer in its place; false if it does not fit there.
     #[inline]
     pub fn put_integer(&mut self, index: usize, integer: i64) -> bool {
@@ -62,6 +113,17 @@ impl<const N: usize> LightCall<'_, N> {
         let Some(slot) = self.function.plan.slots.get(index) else { return false };
         self.words[index] = address.0 as u64;
         matches!(slot.form, Form::Text | Form::Word(Primitive::Pointer))
+    }
+
+    /// The same call as a narrow one, if it is.
+    #[inline]
+    pub fn narrow(self) -> Result<NarrowCall<N>, LightCall<'s, N>> {
+        match self.narrow {
+            Some(form) => {
+                Ok(NarrowCall { address: self.function.address, form, words: self.words })
+            }
+            None => Err(self),
+        }
     }
 
     /// Calls the function, and waits until it returns.
@@ -95,6 +157,40 @@ impl LightResult {
             Form::Word(primitive) => primitive.decode(self.word),
             Form::Text => Primitive::Pointer.decode(self.word),
             Form::Void | Form::Record(_) => Value::Void,
+        }
+    }
+
+    /// `errno` as the function left it; 0 if it set none.
+    #[inline]
+    pub fn errno(&self) -> i32 {
+        self.errno
+    }
+}
+
+impl<const N: usize> NarrowCall<N> {
+    /// Calls the function, and waits until it returns.
+    ///
+    /// # Safety
+    /// As for [`LightCall::invoke`].
+    #[inline]
+    pub unsafe fn invoke(self) -> NarrowResult {
+        let errno = Errno::of_this_thread();
+        errno.set(0);
+        // SAFETY: the caller's; a narrow result is in the register for integers.
+        let word = unsafe { registers::call_with::<u64, N>(self.address.0, self.words) };
+        NarrowResult { form: self.form, word, errno: errno.get() }
+    }
+}
+
+impl NarrowResult {
+    /// The function's result: an integer, a boolean or nothing.
+    #[inline]
+    pub fn value(&self) -> Value<'static> {
+        match self.form {
+            Narrow::Nothing => Value::Void,
+            Narrow::Boolean => Primitive::Bool.decode(self.word),
+            Narrow::Signed(others) => Value::Integer((self.word << others) as i64 >> others),
+            Narrow::Unsigned(others) => Value::Integer((self.word << others >> others) as i64),
         }
     }
 

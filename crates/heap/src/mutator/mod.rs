@@ -97,20 +97,20 @@ impl Mutator {
     /// Uses the collector's part, if that has been made. Called wherever the mutator has been away.
     #[inline]
     fn meet_collector(&mut self) {
-        if self.binding.is_none() {
-            self.use_collector();
+        if self.binding.is_none()
+            && let Some(binding) = MutatorBinding::if_made(self.record)
+        {
+            self.use_collector(binding);
         }
     }
 
     #[cold]
-    fn use_collector(&mut self) {
-        self.binding = MutatorBinding::if_made(self.record);
-        if let Some(binding) = self.binding {
-            self.window = match self.heap.stress {
-                None => binding.window(),
-                Some(_) => AllocationWindow::empty(),
-            };
-        }
+    fn use_collector(&mut self, binding: MutatorBinding) {
+        self.binding = Some(binding);
+        self.window = match self.heap.stress {
+            None => binding.window(),
+            Some(_) => AllocationWindow::empty(),
+        };
     }
 
     /// The collector's part. Leaves the cradle, if there is no collector. *GC point.*

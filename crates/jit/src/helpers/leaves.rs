@@ -31,6 +31,35 @@ pub unsafe extern "C" fn leaf(
     answer.map_or(NO_ANSWER, Word::bits)
 }
 
+/// The short form of a primitive, for optimised code; [`NO_ANSWER`], and nothing has happened, if it has no answer.
+///
+/// # Safety
+///
+/// As the [module's head](super) says; the words are operands of the primitive's message, or any others beyond those.
+pub unsafe extern "C" fn short_form(
+    thread: &mut Thread,
+    primitive: &'static Primitive,
+    first: Word,
+    second: Word,
+    third: Word,
+    fourth: Word,
+) -> u64 {
+    let words = [first, second, third, fourth];
+    run_short_form(thread, primitive, words).map_or(NO_ANSWER, Word::bits)
+}
+
+/// The same, for all machine code. A transaction must be told of an effect before that happens.
+#[inline]
+pub fn run_short_form(
+    thread: &mut Thread,
+    primitive: &'static Primitive,
+    words: [Word; 4],
+) -> Option<Word> {
+    let short = primitive.short_form()?;
+    let is_possible = thread.transaction.is_none() && !chaos::strikes();
+    if is_possible { short(thread, words) } else { None }
+}
+
 /// Guarded accesses: the functions answer [`NO_ANSWER`] or false if something is in the way of the access, which the
 /// interpreter does then.
 macro_rules! guarded_accesses {

@@ -275,6 +275,10 @@ impl Facts for RuntimeFacts<'_> {
         self.tables.borrow().primitives[primitive.index()].leaf().is_some()
     }
 
+    fn has_short_form(&self, primitive: PrimitiveRef) -> bool {
+        self.tables.borrow().primitives[primitive.index()].short_form().is_some()
+    }
+
     fn instance_layout(&self, class: u32) -> Option<u32> {
         classes::instance_layout(self.vm, LayoutId::from_bits(class)).map(LayoutId::bits)
     }
@@ -362,6 +366,7 @@ impl Facts for RuntimeFacts<'_> {
             Symbol::Helper(Helper::Send) => self.stubs.unit_send(self.kind),
             Symbol::Helper(Helper::Log) => self.stubs.log,
             Symbol::Helper(Helper::Leaf) => self.stubs.leaf,
+            Symbol::Helper(Helper::ShortForm) => self.stubs.short_form,
             Symbol::Helper(Helper::Admit) => self.stubs.admit,
             Symbol::Helper(Helper::DrawFuel) => self.stubs.draw_fuel,
             Symbol::Helper(Helper::LoadGuardedSlot) => self.stubs.accesses.load_slot,

@@ -616,9 +616,15 @@ fn return_to_place(thread: &mut Thread, has_left_vat: bool) {
     let returned = thread.worker.come_back();
     thread.mutator.leave_native();
     if returned == Return::Replaced && has_left_vat {
-        let vat = vat_of_exclusive(thread.strand());
-        thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
+        reclaim_vat(thread);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn reclaim_vat(thread: &mut Thread) {
+    let vat = vat_of_exclusive(thread.strand());
+    thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
 }
 
 /// The vat that the worker of this strand owns.

@@ -13,6 +13,8 @@ pub struct Primitive {
     pub(crate) code: Code,
     /// A function that does its work for most arguments, or null.
     pub(crate) leaf: Code,
+    /// A function that does its work for many arguments while the strand's state is not saved, or null.
+    pub(crate) short_form: Code,
     /// The form that lets tiers do its work instead of calling `run`.
     pub shape: Shape,
     /// How much work it is.

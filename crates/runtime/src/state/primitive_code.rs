@@ -17,6 +17,13 @@ pub type PrimitiveFunction = fn(&mut Thread, Window) -> Outcome;
 /// to allocate with. So machine code calls it like an operation. A primitive of one argument ignores the second word.
 pub type Leaf = fn(&Vm, Word, Word) -> Option<Word>;
 
+/// The *short form* of a primitive that has an effect: does its work for many arguments, and answers none, before anything
+/// has happened, for the others.
+///
+/// It gets the primitive's arguments, which are at most four, and any words beyond those. It reaches no GC point and signals
+/// nothing, so the strand's state need not be saved. Only machine code calls it, outside of transactions.
+pub type ShortForm = fn(&mut Thread, [Word; 4]) -> Option<Word>;
+
 impl Primitive {
     /// A primitive that tiers just call.
     pub const fn ordinary(name: &'static str, run: PrimitiveFunction) -> Primitive {
@@ -46,8 +53,13 @@ impl Primitive {
 
     /// A primitive that tiers may do themselves, or that has an effect.
     pub const fn shaped(name: &'static str, shape: Shape, run: PrimitiveFunction) -> Primitive {
-        let (code, leaf) = (Code(run as *const ()), Code(std::ptr::null()));
-        Primitive { name, code, leaf, shape, cost: Cost::Call }
+        let (code, none) = (Code(run as *const ()), Code(std::ptr::null()));
+        Primitive { name, code, leaf: none, short_form: none, shape, cost: Cost::Call }
+    }
+
+    /// The same, with a short form.
+    pub const fn with_short_form(self, short_form: ShortForm) -> Primitive {
+        Primitive { short_form: Code(short_form as *const ()), ..self }
     }
 
     /// The same, passing over its arguments once or a few times.
@@ -79,6 +91,13 @@ impl Primitive {
     pub fn leaf(&self) -> Option<Leaf> {
         // SAFETY: only `shaped` and `with_leaf` set the leaf: null, or a function of this type, whose option is null for none.
         unsafe { std::mem::transmute::<*const (), Option<Leaf>>(self.leaf.0) }
+    }
+
+    /// The short form, if it has one.
+    #[inline(always)]
+    pub fn short_form(&self) -> Option<ShortForm> {
+        // SAFETY: only `shaped` and `with_short_form` set it: null, or a function of this type, whose option is null for none.
+        unsafe { std::mem::transmute::<*const (), Option<ShortForm>>(self.short_form.0) }
     }
 
     /// The value for the window's words, if the leaf answers one.

@@ -71,6 +71,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     /// The item goes outside: lays the baton down.
+    #[cold]
+    #[inline(never)]
     pub(super) fn lay_baton_down(&mut self) {
         self.give_up_search();
         if let Some(seeded) = self.seeded.take() {
@@ -81,6 +83,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     /// The item comes back: takes the baton up, or claims it and waits for it.
+    #[cold]
+    #[inline(never)]
     pub(super) fn take_baton_up(&mut self) -> Return {
         if !std::mem::take(&mut self.has_laid) {
             return Return::Undisturbed;

@@ -155,10 +155,15 @@ pub fn leave(before: *const Callout) {
     CALLOUT.set(before);
 }
 
-/// Whether C has called back where it may not, since this was asked last.
+/// Whether C has called back where it may not, on this native thread.
 #[inline]
-pub fn take_refused() -> bool {
-    REFUSED.get() && REFUSED.replace(false)
+pub fn is_refused() -> bool {
+    REFUSED.get()
+}
+
+/// The guest learns of the refusal.
+pub fn forget_refusal() {
+    REFUSED.set(false);
 }
 
 impl Callout {

@@ -10,7 +10,7 @@
 //! reference; nothing else uses the thread until the call is over.
 
 use squall_foreign::{
-    CallError, CallSpace, CompletedCall, Function, LightCall, LightResult, Value,
+    CallError, CallSpace, CompletedCall, Function, LightCall, LightResult, NarrowResult, Value,
 };
 use squall_heap::{Object, Word};
 
@@ -33,23 +33,46 @@ pub fn call<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
         return Failure::argument(window.get(0)).into();
     };
     let is_here = !function.is_confined || confinement::is_here(thread, handle);
-    if is_here && let Some(light) = light_call::<N>(thread, function, window) {
-        // SAFETY: see `perform`.
-        return conclude(thread, function, || unsafe { light.invoke() });
+    if is_here && let Some(call) = light_call::<N>(thread, function, |index| window.get(index)) {
+        return match call.narrow() {
+            // SAFETY: see `perform`.
+            Ok(narrow) => conclude(thread, function, || unsafe { narrow.invoke() }),
+            // SAFETY: see `perform`.
+            Err(wide) => conclude(thread, function, || unsafe { wide.invoke() }),
+        };
     }
     call_prepared::<N>(thread, window)
 }
 
-/// The call, if it is a [light](squall_foreign::LightCall) one: of integers, nil, pointers and functions.
+/// The short form of [`call`] for leaves: makes narrow calls, and answers none for others.
+///
+/// If the leaf has called back, which it may not, the answer is none as well, and [`call`] signals that.
+pub fn call_leaf<const N: usize>(thread: &mut Thread, words: [Word; 4]) -> Option<Word> {
+    let (_, function) = callee(words[0])?;
+    if !function.is_leaf || function.is_confined || thread.sandbox.is_some() {
+        return None;
+    }
+    let call = light_call::<N>(thread, function, |index| words[index])?.narrow().ok()?;
+    // SAFETY: see `perform`.
+    let completed = unsafe { call.invoke() };
+    thread.running().set_errno(completed.errno());
+    if callbacks::is_refused() {
+        return None;
+    }
+    Some(convert::narrow_to_guest(completed.value()))
+}
+
+/// The call, if it is a [light](squall_foreign::LightCall) one: of integers, nil, pointers and functions. The arguments are
+/// the words from 1 on.
 #[inline]
 fn light_call<const N: usize>(
     thread: &Thread,
     function: &'static ForeignFunction,
-    window: Window,
+    word_at: impl Fn(usize) -> Word,
 ) -> Option<LightCall<'static, N>> {
     let mut call = function.function.light::<N>()?;
     for index in 0..N {
-        let word = window.get(index + 1);
+        let word = word_at(index + 1);
         let fits = match word.as_small_integer() {
             Some(integer) => call.put_integer(index, integer),
             None => {
@@ -150,7 +173,8 @@ fn perform(
 /// A call that has returned.
 trait Completed {
     fn errno(&self) -> i32;
-    fn value(&self) -> Value<'_>;
+    /// The guest's word for the result. *GC point.*
+    fn answer(&self, thread: &mut Thread, function: &ForeignFunction) -> Outcome;
 }
 
 impl Completed for CompletedCall<'_, '_> {
@@ -158,8 +182,8 @@ impl Completed for CompletedCall<'_, '_> {
         CompletedCall::errno(self)
     }
 
-    fn value(&self) -> Value<'_> {
-        CompletedCall::value(self)
+    fn answer(&self, thread: &mut Thread, function: &ForeignFunction) -> Outcome {
+        answer(thread, function, self.value())
     }
 }
 
@@ -170,8 +194,20 @@ impl Completed for LightResult {
     }
 
     #[inline]
-    fn value(&self) -> Value<'_> {
-        LightResult::value(self)
+    fn answer(&self, thread: &mut Thread, function: &ForeignFunction) -> Outcome {
+        answer(thread, function, self.value())
+    }
+}
+
+impl Completed for NarrowResult {
+    #[inline]
+    fn errno(&self) -> i32 {
+        NarrowResult::errno(self)
+    }
+
+    #[inline]
+    fn answer(&self, _: &mut Thread, _: &ForeignFunction) -> Outcome {
+        Outcome::Return(convert::narrow_to_guest(self.value()))
     }
 }
 
@@ -183,23 +219,27 @@ fn conclude<C: Completed>(
     invoke: impl FnOnce() -> C,
 ) -> Outcome {
     match function.is_leaf {
-        true => call_leaf(thread, function, invoke),
+        true => call_inside(thread, function, invoke),
         false => call_outside(thread, function, invoke),
     }
 }
 
 #[inline]
-fn call_leaf<C: Completed>(
+fn call_inside<C: Completed>(
     thread: &mut Thread,
     function: &ForeignFunction,
     invoke: impl FnOnce() -> C,
 ) -> Outcome {
-    let completed = invoke();
-    thread.running().set_errno(completed.errno());
-    if callbacks::take_refused() {
-        return leaf_called_back(thread, &function.function).into();
+    // Otherwise, the function has been called already: see `call_leaf`.
+    if !callbacks::is_refused() {
+        let completed = invoke();
+        thread.running().set_errno(completed.errno());
+        if !callbacks::is_refused() {
+            return completed.answer(thread, function);
+        }
     }
-    answer(thread, function, &completed)
+    callbacks::forget_refusal();
+    leaf_called_back(thread, &function.function).into()
 }
 
 #[inline]
@@ -222,18 +262,17 @@ fn call_outside<C: Completed>(
     thread.running().set_errno(completed.errno());
     match callout.has_failed() {
         true => callout.failure(thread),
-        false => answer(thread, function, &completed),
+        false => completed.answer(thread, function),
     }
 }
 
-#[inline]
-fn answer<C: Completed>(thread: &mut Thread, function: &ForeignFunction, completed: &C) -> Outcome {
+fn answer(thread: &mut Thread, function: &ForeignFunction, value: Value<'_>) -> Outcome {
     let of = || {
         let result = function.function.signature().result();
         let declarations = function.declarations.clone();
         Some(KnownType { c_type: result.clone(), declarations })
     };
-    convert::to_guest(thread, completed.value(), of).into()
+    convert::to_guest(thread, value, of).into()
 }
 
 /// The outcome of a call with an argument that C cannot have.

@@ -153,6 +153,16 @@ pub fn refused(vm: &Vm, word: Word) -> String {
     }
 }
 
+/// The word for an integer of at most 32 bits, a boolean or nothing.
+#[inline]
+pub fn narrow_to_guest(value: Value<'static>) -> Word {
+    match value {
+        Value::Integer(integer) => Word::from_small_integer_unchecked(integer),
+        Value::Bool(boolean) => boolean.into(),
+        _ => Word::NIL,
+    }
+}
+
 /// The word for a value of C. `of` gives the meaning of a structure's bytes. *GC point* unless it is an integer that
 /// fits a word, a boolean or nothing.
 #[inline]

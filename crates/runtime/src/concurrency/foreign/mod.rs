@@ -237,10 +237,14 @@ impl Foreign {
     }
 }
 
-/// Drops the native parts of dead native handles. This may call functions of C.
+/// Drops the native parts of dead native handles. This may call functions of C, whose callbacks are refused; no call of the
+/// guest's is to blame for that.
 pub fn release_dead(thread: &Thread) {
     let dead = std::mem::take(&mut thread.vm.concurrency().foreign.natives.lock().dead);
-    drop(dead);
+    if !dead.is_empty() {
+        drop(dead);
+        callbacks::forget_refusal();
+    }
 }
 
 /// Makes a handle. *GC point.*
@@ -270,7 +274,8 @@ pub fn handle(word: Word) -> Option<Object> {
     let is_wrapper = layout.format() == Format::Slots
         && layout.slot_count() > 0
         && layout.number() >= known::FIRST_FREE_NUMBER;
-    let first = if is_wrapper { object.slot(0).as_object() } else { None };
+    // SAFETY: the layout has slots, at least one.
+    let first = if is_wrapper { unsafe { object.slot_unchecked(0) }.as_object() } else { None };
     first.filter(|object| object.layout() == known::FOREIGN)
 }
 
@@ -283,9 +288,10 @@ pub fn native(word: Word) -> Option<&'static Native> {
 /// The native part of a handle.
 #[inline]
 pub fn native_of(handle: Object) -> &'static Native {
-    // SAFETY: `make` stored the address, and no guest code reaches the slots of handles. The caller uses the
-    // reference no longer than the handle is reachable.
-    unsafe { &*(handle.slot(slots::NATIVE).bits() as *const Native) }
+    assert!(handle.layout() == known::FOREIGN);
+    // SAFETY: it is a handle. `make` stored the address, and no guest code reaches the slots of handles. The caller uses
+    // the reference no longer than the handle is reachable.
+    unsafe { &*(handle.slot_unchecked(slots::NATIVE).bits() as *const Native) }
 }
 
 /// The body of the handle in a word.

@@ -86,6 +86,14 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("foreignCall:with:with:", callouts::call::<2>),
     Primitive::effect("foreignCall:with:with:with:", callouts::call::<3>),
     Primitive::effect("foreignCall:with:with:with:with:", callouts::call::<4>),
+    Primitive::effect("foreignCallLeaf:", callouts::call::<0>)
+        .with_short_form(callouts::call_leaf::<0>),
+    Primitive::effect("foreignCallLeaf:with:", callouts::call::<1>)
+        .with_short_form(callouts::call_leaf::<1>),
+    Primitive::effect("foreignCallLeaf:with:with:", callouts::call::<2>)
+        .with_short_form(callouts::call_leaf::<2>),
+    Primitive::effect("foreignCallLeaf:with:with:with:", callouts::call::<3>)
+        .with_short_form(callouts::call_leaf::<3>),
     Primitive::effect("foreignCall:arguments:", callouts::call_with_array),
 ];
 
