@@ -46,10 +46,12 @@ pub fn call<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
 
 /// The short form of [`call`] for leaves: makes narrow calls, and answers none for others.
 ///
-/// If the leaf has called back, which it may not, the answer is none as well, and [`call`] signals that.
+/// If the leaf has called back, which it may not, the answer is none as well, also when this is tried again; and [`call`]
+/// signals that.
 pub fn call_leaf<const N: usize>(thread: &mut Thread, words: [Word; 4]) -> Option<Word> {
     let (_, function) = callee(words[0])?;
-    if !function.is_leaf || function.is_confined || thread.sandbox.is_some() {
+    let is_barred = function.is_confined || thread.sandbox.is_some() || callbacks::is_refused();
+    if !function.is_leaf || is_barred {
         return None;
     }
     let call = light_call::<N>(thread, function, |index| words[index])?.narrow().ok()?;
