@@ -1,12 +1,15 @@
-//! Tests of what profilers get: the dump of `--perf-dump`. `main.rs` collects them as trials. What debuggers get is a unit test
-//! of `squall-jit`; listings and reports are transcripts in `tests/cli`.
+//! Tests of what profilers get: the dump of `--perf-dump`, in which the code itself is, too. `main.rs` collects them as trials. What
+//! debuggers get is a unit test of `squall-jit`; listings and reports are transcripts in `tests/cli`.
 
 use libtest_mimic::Trial;
 
 use crate::process::Run;
 
 pub fn trials() -> Vec<Trial> {
-    vec![Trial::test("machine_code/dump", || Ok(dump()?))]
+    vec![
+        Trial::test("machine_code/dump", || Ok(dump()?)),
+        Trial::test("machine_code/hardening", || Ok(hardening()?)),
+    ]
 }
 
 /// The bytes of a dump's header.
@@ -18,17 +21,7 @@ const DEBUG_INFO: u32 = 2;
 /// The dump has each function once for each piece of its code, with the lines of the program.
 fn dump() -> Result<(), String> {
     let program = "tests/cli/programs/multiples.ns";
-    let mut run = Run::new(["run", "--jit-eager", "--perf-dump={scratch}", program]);
-    // Under stress, nothing is optimised.
-    run.environment.push(("SQUALL_STRESS".to_owned(), String::new()));
-    let result = run.execute();
-    if result.output != "420\n" {
-        return Err(format!("{}{}", result.output, result.error));
-    }
-    let folder = run.scratch.path().read_dir().map_err(|error| error.to_string())?;
-    let dump = folder.flatten().find(|file| file.file_name().to_string_lossy().ends_with(".dump"));
-    let dump = std::fs::read(dump.ok_or("there is no dump")?.path());
-    let dump = dump.map_err(|error| error.to_string())?;
+    let dump = dump_of(program, &[], "420\n")?;
     let (mut names, mut has_lines) = (Vec::new(), false);
     let mut rest = dump.get(HEADER..).ok_or("it has no header")?;
     while !rest.is_empty() {
@@ -56,4 +49,43 @@ fn dump() -> Result<(), String> {
             Err(format!("{names:?}, lines: {has_lines}"))
         }
     }
+}
+
+/// The dump of a program that prints this.
+fn dump_of(program: &str, options: &[&str], output: &str) -> Result<Vec<u8>, String> {
+    let usual = ["run", "--jit-eager", "--perf-dump={scratch}"];
+    let mut run = Run::new(usual.iter().chain(options).chain([&program]).copied());
+    // Under stress, nothing is optimised.
+    run.environment.push(("SQUALL_STRESS".to_owned(), String::new()));
+    let result = run.execute();
+    if result.output != output {
+        return Err(format!("{}{}", result.output, result.error));
+    }
+    let folder = run.scratch.path().read_dir().map_err(|error| error.to_string())?;
+    let dump = folder.flatten().find(|file| file.file_name().to_string_lossy().ends_with(".dump"));
+    let dump = std::fs::read(dump.ok_or("there is no dump")?.path());
+    dump.map_err(|error| error.to_string())
+}
+
+/// Machine code that is hardened has no constants as the program has them, and other code does.
+fn hardening() -> Result<(), String> {
+    /// An integer and a double of the program, and of the guest in it.
+    const OWN: (u64, f64) = (4_681_187_311, std::f64::consts::PI);
+    const OF_GUEST: (u64, f64) = (81_985_529_216_486_895, std::f64::consts::E);
+    let output = "4.681199735777961E9\n8.198552921649805E16\n";
+    for (code, own, of_guest) in
+        [("never", true, true), ("sandboxes", true, false), ("always", false, false)]
+    {
+        let option = format!("--harden={code}");
+        let dump = dump_of("tests/cli/programs/constants.ns", &[&option], output)?;
+        let has = |bits: u64| dump.windows(8).any(|bytes| bytes == bits.to_le_bytes());
+        let found = |(integer, double): (u64, f64)| {
+            [has(integer) || has(integer << 3), has(double.to_bits())]
+        };
+        let (expected, found) = ([[own; 2], [of_guest; 2]], [found(OWN), found(OF_GUEST)]);
+        if found != expected {
+            return Err(format!("{option}: {found:?}, not {expected:?}"));
+        }
+    }
+    Ok(())
 }

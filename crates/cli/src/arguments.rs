@@ -22,8 +22,8 @@ use squall::observers::debugger::Debugger;
 use squall::observers::dump::CodeDump;
 use squall::observers::map::CodeMap;
 use squall::{
-    Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions, SchedulingPolicy,
-    Tracing,
+    Grant, Hardening, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions,
+    SchedulingPolicy, Tracing,
 };
 
 pub use observing::{Observe, Top};
@@ -586,6 +586,16 @@ pub struct MachineArguments {
     )]
     pub jit_chaos: Option<u64>,
 
+    /// The machine code that masks indices and blinds constants, against guests that abuse the processor [default: sandboxes]
+    #[arg(
+        long,
+        value_name = "CODE",
+        env = "SQUALL_HARDEN",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
+    pub harden: Option<Hardened>,
+
     /// Write the names of all machine code to `/tmp/perf-PID.map`, where the profiler `perf` looks for them
     #[arg(long, help_heading = "Machine")]
     pub perf_map: bool,
@@ -689,6 +699,17 @@ pub enum Tiers {
     On,
 }
 
+/// The machine code that is hardened.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hardened {
+    /// None
+    Never,
+    /// That of sandboxes and of transactions
+    Sandboxes,
+    /// All
+    Always,
+}
+
 /// The summaries that can be reported when a program has ended.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
@@ -736,6 +757,12 @@ impl MachineArguments {
         };
         options.verify_all |= self.verify;
         options.jit_eager = self.jit_eager;
+        options.hardening = match self.harden {
+            None => options.hardening,
+            Some(Hardened::Never) => Hardening::Never,
+            Some(Hardened::Sandboxes) => Hardening::Sandboxes,
+            Some(Hardened::Always) => Hardening::Always,
+        };
         options.jit_chaos = self.jit_chaos;
         options.jit_observers = self.observers();
         options.jit = match self.jit {

@@ -212,6 +212,18 @@ pub struct MachineFacts {
     /// Offset in the thread of its fuel, 32 bits with a sign, if the code is to count its polls: each takes one, and if the
     /// result is negative, more fuel must be drawn.
     pub fuel: Option<i32>,
+    /// How the code is hardened, if the guest is not trusted.
+    pub hardening: Option<Hardening>,
+}
+
+/// What hardened code needs: it confines indices, and has the constants of guests only as what they give in an exclusive or
+/// with a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hardening {
+    /// Offset in the thread of the key, 64 bits.
+    pub place: i32,
+    /// The key.
+    pub key: u64,
 }
 
 /// Parts of the runtime with an address.

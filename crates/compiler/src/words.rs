@@ -132,6 +132,12 @@ pub fn word_double(word: u64) -> Option<f64> {
     is_double(word).then(|| f64::from_bits(word.wrapping_add(1).rotate_right(DOUBLE_ROTATION)))
 }
 
+/// Whether a constant may stand in the machine code of a guest that is not trusted as it is: its bits are too few for an
+/// instruction of use.
+pub fn is_harmless(bits: i64) -> bool {
+    i16::try_from(bits).is_ok()
+}
+
 /// The word of a Boolean.
 pub fn boolean_word(value: bool) -> u64 {
     if value { TRUE } else { FALSE }

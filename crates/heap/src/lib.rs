@@ -54,8 +54,8 @@ pub use representation::{
     CLASS_OFFSET, DOUBLE_BIT, DOUBLE_ROTATION, FIRST_BYTE_OFFSET, FIRST_ELEMENT_OFFSET,
     FIRST_SLOT_OFFSET, Flag, Format, HASH_BITS, HEADER_OFFSET, LAYOUT_OFFSET, LENGTH_OFFSET,
     LayoutId, MAX_LENGTH, Object, RUN, SMALL_INTEGER_MAX, SMALL_INTEGER_MIN, TAG_BITS, TAG_MASK,
-    TAG_POINTER, TAG_SMALL_INTEGER, TAG_SPECIAL, UNLOGGED, WORD_BYTES, Word, number_of_hash,
-    size_of_array, size_of_bytes, size_of_slots, slot_kinds,
+    TAG_POINTER, TAG_SMALL_INTEGER, TAG_SPECIAL, UNLOGGED, WORD_BYTES, Word, confine,
+    number_of_hash, size_of_array, size_of_bytes, size_of_slots, slot_kinds,
 };
 pub use roots::{RootAddress, RootSource};
 pub use statistics::{CollectionReport, HeapStatistics, PauseStatistics};

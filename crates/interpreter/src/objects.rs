@@ -2,7 +2,7 @@
 //! handler leaves the work to the runtime and only moves operands and results.
 
 use squall_bytecode::entities::{ClassId, FunctionId};
-use squall_heap::{Format, Word};
+use squall_heap::{Format, Word, confine};
 use squall_runtime::tiers::access::Element;
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
@@ -214,7 +214,8 @@ fn element(array: Word, index: Word) -> Option<(squall_heap::Object, usize)> {
     debug_assert!(layout.format() == Format::Array);
     let index = index.as_small_integer()?.wrapping_sub(1) as u64 as usize;
     // SAFETY: an array has a length.
-    (index < unsafe { object.length_unchecked() }).then_some((object, index))
+    let length = unsafe { object.length_unchecked() };
+    (index < length).then(|| (object, confine(index, length)))
 }
 
 /// The index of the slot that a site names, in an object.

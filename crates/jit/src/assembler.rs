@@ -46,6 +46,8 @@ pub mod offset {
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, countdown)) as i32;
     /// The fuel in a thread.
     pub const FUEL: i32 = Thread::FUEL as i32;
+    /// The key of constants in a thread.
+    pub const CODE_KEY: i32 = Thread::CODE_KEY as i32;
     /// The strand in a thread.
     pub const STRAND: i32 = Thread::STRAND as i32;
     /// The identity in a strand.

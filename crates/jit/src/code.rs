@@ -98,6 +98,6 @@ pub fn suffix(kind: CodeKind) -> &'static str {
     match kind {
         CodeKind::Bare => "",
         CodeKind::Guarded => ", guarded",
-        CodeKind::Metered => ", metered",
+        CodeKind::Sandboxed => ", metered",
     }
 }

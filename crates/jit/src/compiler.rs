@@ -21,6 +21,7 @@ use squall_runtime::tiers::tracing;
 use crate::base;
 use crate::code::units::{Destination, EXIT_PATIENCE, ExitRecord, Unit, Units};
 use crate::code::{Code, Profile, suffix};
+use crate::hardening::Hardening;
 use crate::history::{History, MadeUnit};
 use crate::memory::CodeMemory;
 use crate::observers::{Frame, Observers};
@@ -37,6 +38,8 @@ pub struct Compiler {
     lock: Mutex<()>,
     /// When functions are optimised, if they are.
     pub policy: Option<Policy>,
+    /// Which code is hardened.
+    hardening: Hardening,
     /// Whether units keep what the compiler saw of them.
     keeps_views: bool,
     /// Made for the first unit: most short programs need none.
@@ -57,6 +60,8 @@ pub struct Settings {
     pub heat: u32,
     /// When functions are optimised, if they are.
     pub policy: Option<Policy>,
+    /// Which code is hardened.
+    pub hardening: Hardening,
     /// What learns of all machine code.
     pub observers: Observers,
     /// Whether units keep what the compiler saw of them, for [`crate::listing`].
@@ -74,6 +79,7 @@ impl Compiler {
             history: History::default(),
             lock: Mutex::default(),
             policy: settings.policy,
+            hardening: settings.hardening,
             keeps_views: settings.keeps_views,
             optimiser: Mutex::default(),
             orders: OnceLock::new(),
@@ -147,7 +153,12 @@ impl Compiler {
         let (mut places, mut returns) = (Box::default(), Box::default());
         let (mut size, mut from) = (0, 0);
         let entry = self.memory.publish(|address| {
-            let request = base::Request { function, kind, profile };
+            let request = base::Request {
+                function,
+                kind,
+                is_hardened: self.hardening.includes(kind),
+                profile,
+            };
             let assembled = base::compile(request, &self.stubs, address)?;
             (places, returns) = (assembled.places, assembled.returns);
             (size, from) = (assembled.bytes.len(), assembled.framed);
@@ -171,6 +182,7 @@ impl Compiler {
             stubs: &self.stubs,
             memory: &self.memory,
             base: &base,
+            hardening: self.hardening,
             keeps_views: self.keeps_views,
             is_again: self.history.has_unit(code, order.start),
         };

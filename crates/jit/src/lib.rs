@@ -14,6 +14,7 @@
 //! | [`assembler`] | the assembler, and the places of fields |
 //! | [`helpers`] | the functions in Rust that machine code calls |
 //! | [`code`](mod@code) | the description of a function's machine code |
+//! | [`hardening`] | which code masks indices and blinds constants |
 //! | [`chaos`] | makes rare ways common, for tests |
 //! | [`memory`] | memory that is written and run at different addresses |
 //! | [`observers`] | tell profilers and debuggers about code |
@@ -35,6 +36,7 @@ pub mod chaos;
 pub mod code;
 pub mod compiler;
 pub mod doubles;
+pub mod hardening;
 pub mod helpers;
 pub mod history;
 pub mod listing;
@@ -47,5 +49,6 @@ pub mod run;
 pub mod stubs;
 
 pub use compiler::Settings;
+pub use hardening::Hardening;
 pub use optimised::Policy;
 pub use run::Mixed;

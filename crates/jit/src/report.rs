@@ -131,7 +131,7 @@ fn describe_base(made: &Made, text: &mut String) {
     let guarded = made.codes_with(CodeKind::Guarded).count();
     let (count, time) = (made.codes.len(), milliseconds(made.base_time));
     _ = write!(text, "machine code: {count} functions compiled in {time} ms, {bytes} bytes");
-    let metered = made.codes_with(CodeKind::Metered).count();
+    let metered = made.codes_with(CodeKind::Sandboxed).count();
     _ = write!(text, "{}", some(guarded, "; ", " of them for guarded accesses"));
     _ = writeln!(text, "{}", some(metered, "; ", " of them with counted polls"));
 }

@@ -29,8 +29,9 @@ pub mod tier {
 
 /// A native thread, and where its strand stands.
 pub mod thread {
+    pub use crate::state::native_stack::{Around, NativeStack};
     pub use crate::state::strand::StrandRef;
-    pub use crate::state::thread::{Around, NativeStack, State, Stop, Thread, Window, allocated};
+    pub use crate::state::thread::{State, Stop, Thread, Window, allocated};
     pub use crate::state::vm::Vm;
 }
 
@@ -48,6 +49,11 @@ pub mod function {
 /// Breakpoints, and strands that step.
 pub mod debugging {
     pub use crate::execution::debugging::{at_breakpoint, step_through, word_behind};
+}
+
+/// The key of machine code for sandboxes.
+pub mod hashing {
+    pub use crate::model::hashing::code_key;
 }
 
 /// What a lookup finds, and the entries of inline caches.

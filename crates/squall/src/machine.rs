@@ -107,6 +107,7 @@ fn tier(options: &Options) -> &'static dyn Tier {
     let settings = Settings {
         heat,
         policy,
+        hardening: options.hardening,
         observers: options.jit_observers.clone(),
         keeps_views: options.jit_views,
     };

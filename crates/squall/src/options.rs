@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use squall_heap::{HeapOptions, Stress};
+pub use squall_jit::Hardening;
 pub use squall_jit::observers::Observers;
 pub use squall_runtime::model::packages::{Packages, Part};
 use squall_runtime::model::permissions::Permissions;
@@ -43,6 +44,8 @@ pub struct Options {
     pub jit_eager: bool,
     /// The seed of the chaos in machine code, to find mistakes of the compiler.
     pub jit_chaos: Option<u64>,
+    /// Which machine code masks indices and blinds constants, against guests that abuse the processor.
+    pub hardening: Hardening,
     /// What learns of all machine code: profilers and debuggers.
     pub jit_observers: Observers,
     /// Whether optimised code keeps what the compiler saw of it, for [`Machine::listing`](crate::Machine::listing).
@@ -85,6 +88,7 @@ impl Default for Options {
             jit: Jit::default(),
             jit_eager: false,
             jit_chaos: None,
+            hardening: Hardening::default(),
             jit_observers: Observers::default(),
             jit_views: false,
             linked_libraries: Vec::new(),

@@ -19,9 +19,13 @@ impl Lowering<'_, '_> {
     /// A constant, made where it is used.
     pub fn constant(&mut self, op: Op) -> ir::Value {
         match op {
-            Op::Integer(value) => self.b.ins().iconst(I64, value),
-            Op::Word(word) => self.b.ins().iconst(I64, word.0 as i64),
+            Op::Integer(value) => self.guest_constant(value),
+            Op::Word(word) => self.guest_constant(word.0 as i64),
             Op::Boolean(value) => self.b.ins().iconst(I8, i64::from(value)),
+            Op::Float(bits) if self.machine.hardening.is_some() => {
+                let bits = self.guest_constant(bits.0 as i64);
+                self.b.ins().bitcast(F64, MemFlagsData::new(), bits)
+            }
             Op::Float(bits) => self.b.ins().f64const(f64::from_bits(bits.0)),
             Op::Cell(cell) => {
                 let address = self.symbol(Symbol::Cell(cell));

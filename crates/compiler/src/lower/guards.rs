@@ -379,7 +379,7 @@ impl Lowering<'_, '_> {
             }
             Op::Integer(constant) => {
                 let word = words::integer_word(constant)?;
-                Some(self.b.ins().iconst(I64, word as i64))
+                Some(self.guest_constant(word as i64))
             }
             _ => None,
         }

@@ -90,10 +90,12 @@ impl Lowering<'_, '_> {
     fn element(&mut self, inst: Inst) -> (ir::Value, i32) {
         let array = self.argument(inst, 0);
         let index = self.unit.inst(inst).arguments[1];
-        if let Some(index) = self.unit.integer(index).filter(|index| (0..1 << 20).contains(index)) {
+        let constant = self.unit.integer(index).filter(|index| (0..1 << 20).contains(index));
+        if let Some(index) = constant.filter(|_| self.machine.hardening.is_none()) {
             return (array, words::FIRST_ELEMENT + 8 * index as i32);
         }
         let index = self.get(index);
+        let index = self.confined(array, index);
         let distance = self.b.ins().ishl_imm_u(index, 3);
         (self.b.ins().iadd(array, distance), words::FIRST_ELEMENT)
     }

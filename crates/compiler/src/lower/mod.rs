@@ -9,6 +9,7 @@
 //! | `fuel` | the count of polls for sandboxes |
 //! | `guards` | guards and tests |
 //! | `texts` | strings and symbols |
+//! | `hardening` | indices and constants of guests that are not trusted |
 //! | `memory` | slots, elements, the write barrier, the frame |
 //! | `calls` | calls and helpers |
 //!
@@ -23,6 +24,7 @@ mod calls;
 mod fuel;
 mod function;
 mod guards;
+mod hardening;
 mod memory;
 mod texts;
 

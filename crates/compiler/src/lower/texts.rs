@@ -69,6 +69,7 @@ impl Lowering<'_, '_> {
         let length = self.length_in_bytes(text);
         let is_within = self.b.ins().icmp(IntCC::UnsignedLessThan, position, length);
         self.skip_unless(is_within, slow);
+        let position = self.confined(text, position);
         let place = self.b.ins().iadd(text, position);
         let byte = self.byte(place);
         let byte = self.b.ins().uextend(I64, byte);

@@ -20,8 +20,8 @@ use squall_compiler::words::{self, layouts};
 
 use crate::machine::{EPOCH_SHIFT, Frame, Machine, OBJECT_SHIFT, STACK_WORDS, Trap};
 use crate::world::{
-    CELL, EXIT, FUNCTION, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, PRIMITIVE, SITE, SLOT_KIND,
-    helper_number,
+    CELL, EXIT, FUNCTION, HARDENING, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, PRIMITIVE, SITE,
+    SLOT_KIND, helper_number,
 };
 
 /// A lowered unit with its tables.
@@ -192,6 +192,7 @@ impl Evaluation<'_, '_, '_> {
             (FRAME, _) => self.machine.stack[offset as usize / 8],
             (THREAD, _) if offset == 24 => 0,
             (THREAD, _) if offset == 32 => WINDOW << KIND_SHIFT,
+            (THREAD, _) if offset == HARDENING.place as u64 => HARDENING.key,
             (WINDOW, _) if offset == 0 => {
                 self.is_full = self.machine.is_full();
                 self.machine.next_object()
@@ -511,7 +512,7 @@ fn compute(function: &Function, inst: Inst, data: &InstructionData, arguments: &
         (Opcode::Sshr, _) => (x >> (second & 63)) as u64,
         (Opcode::Rotl, _) => first.rotate_left(second as u32),
         (Opcode::Rotr, _) => first.rotate_right(second as u32),
-        (Opcode::Select, _) => {
+        (Opcode::Select | Opcode::SelectSpectreGuard, _) => {
             if first != 0 {
                 second
             } else {

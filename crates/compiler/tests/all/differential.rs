@@ -22,7 +22,7 @@ use crate::clif::Lowered;
 use crate::evaluator::{Compiled, PAIR, TRIPLE};
 use crate::generator::{self, FUNCTIONS};
 use crate::machine::{Code, Machine};
-use crate::world::World;
+use crate::world::{HARDENING, World};
 
 const PROGRAMS: u64 = 100;
 
@@ -139,6 +139,7 @@ fn check(seed: u64) {
     let mut world = world_of(seed);
     world.is_guarded = seed % 2 == 1;
     world.has_objects = seed % 4 < 2;
+    world.hardening = (seed % 3 == 0).then_some(HARDENING);
     let mut expected = vec![run(&mut Machine::new(&mut world, true), 0)];
     world.recorded_kinds = world.slot_kinds.clone();
     expected.extend((1..INPUTS).map(|input| run(&mut Machine::new(&mut world, false), input)));

@@ -9,13 +9,16 @@ use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::{Constant, Function, Module, Site};
 use squall_bytecode::verifier::{self, Trust};
 use squall_compiler::facts::{
-    Action, BranchFacts, ClassPath, ConstantFact, Facts, Helper, MachineFacts, Seen, SiteFacts,
-    Symbol,
+    Action, BranchFacts, ClassPath, ConstantFact, Facts, Hardening, Helper, MachineFacts, Seen,
+    SiteFacts, Symbol,
 };
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::words;
 
 use crate::evaluator::{PAIR, TRIPLE};
+
+/// What hardened code has: the key is any number.
+pub const HARDENING: Hardening = Hardening { place: 48, key: 0x1234_5678_9ABC_DEF1 };
 
 /// A module and what is known of its execution.
 pub struct World {
@@ -35,6 +38,8 @@ pub struct World {
     pub hot: bool,
     /// Whether code is compiled with guarded accesses.
     pub is_guarded: bool,
+    /// How code is hardened, if it is.
+    pub hardening: Option<Hardening>,
 }
 
 impl World {
@@ -58,6 +63,7 @@ impl World {
             has_objects: false,
             hot: false,
             is_guarded: false,
+            hardening: None,
         }
     }
 
@@ -140,6 +146,10 @@ impl World {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words[0] == "guarded" {
             self.is_guarded = true;
+            return;
+        }
+        if words[0] == "hardened" {
+            self.hardening = Some(HARDENING);
             return;
         }
         if words[0] == "hot" {
@@ -289,6 +299,7 @@ impl Facts for World {
             strand_wishes: 8,
             killed: 1,
             fuel: None,
+            hardening: self.hardening,
         }
     }
 

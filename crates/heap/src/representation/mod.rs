@@ -7,12 +7,14 @@
 //! | `layout` | the 32 bits in an object's header that say how to read the rest |
 //! | `object` | objects in memory, and the accesses to them |
 //! | `slot_kinds` | what the slots of a layout's objects have held so far |
+//! | `speculation` | indices while the processor guesses |
 //!
 //! Nothing here allocates or knows the collector. Stores that need the write barrier are in `crate::mutator`.
 
 mod layout;
 mod object;
 pub mod slot_kinds;
+mod speculation;
 mod word;
 
 pub use layout::{Format, LayoutId};
@@ -22,6 +24,7 @@ pub use object::{
     number_of_hash, size_of_array, size_of_bytes, size_of_slots,
 };
 pub(crate) use object::{COLLECTOR_BITS, UNLOGGED_BIT, offset_of_element, offset_of_slot};
+pub use speculation::confine;
 pub use word::{
     DOUBLE_BIT, DOUBLE_ROTATION, SMALL_INTEGER_MAX, SMALL_INTEGER_MIN, TAG_BITS, TAG_MASK,
     TAG_POINTER, TAG_SMALL_INTEGER, TAG_SPECIAL, Word,

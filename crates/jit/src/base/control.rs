@@ -60,7 +60,7 @@ impl Emitter<'_> {
     /// Polls before the instruction at a pc; if the thread was asked, goes on there after that.
     fn poll(&mut self, pc: usize) {
         let asked = self.label();
-        if self.kind == CodeKind::Metered {
+        if self.kind == CodeKind::Sandboxed {
             dynasm!(self.ops
                 ; .arch x64
                 ; sub DWORD [r15 + offset::FUEL], 1

@@ -32,9 +32,10 @@ use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::Field;
 use squall_bytecode::register_set::RegisterSet;
-use squall_compiler::words::NO_ANSWER;
+use squall_compiler::words::{NO_ANSWER, is_harmless};
 use squall_heap::{LayoutId, UNLOGGED, Word, slot_kinds};
 use squall_runtime::tiers::function::{CodeKind, Function, Site};
+use squall_runtime::tiers::hashing;
 use squall_runtime::tiers::known;
 
 use crate::assembler::{Assembler, offset};
@@ -59,6 +60,8 @@ pub struct Emitter<'a> {
     function: &'static Function,
     /// How the code accesses what guests can write.
     kind: CodeKind,
+    /// Whether it masks indices and blinds constants.
+    is_hardened: bool,
     stubs: &'a Stubs,
     /// A label for each code word.
     labels: Vec<DynamicLabel>,
@@ -79,20 +82,22 @@ pub struct Request {
     pub function: &'static Function,
     /// What the code does beside the program's own work.
     pub kind: CodeKind,
+    /// Whether it masks indices and blinds constants.
+    pub is_hardened: bool,
     /// Where observations go; empty if nobody reads them.
     pub profile: Profile,
 }
 
 /// Compiles a function for this address. `None` would be a mistake of a template: a label without a place.
 pub fn compile(request: Request, stubs: &Stubs, address: usize) -> Option<Assembled> {
-    let Request { function, kind, profile } = request;
+    let Request { function, kind, is_hardened, profile } = request;
     let mut ops = Assembler::new(address);
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
     let later = Vec::new();
     let framed = 0;
     let mut emitter =
-        Emitter { ops, function, kind, stubs, labels, later, places, profile, framed };
+        Emitter { ops, function, kind, is_hardened, stubs, labels, later, places, profile, framed };
     emitter.prologue();
     let code = &function.bytecode().code;
     for instruction in instructions(code) {
@@ -116,7 +121,7 @@ impl Emitter<'_> {
     /// Checks the limit of the stack, by which others make the thread poll, too.
     fn prologue(&mut self) {
         let extent = 8 * self.function.frame_words as i32;
-        if self.kind == CodeKind::Metered {
+        if self.kind == CodeKind::Sandboxed {
             dynasm!(self.ops
                 ; .arch x64
                 ; sub DWORD [r15 + offset::FUEL], 1
@@ -340,8 +345,17 @@ impl Emitter<'_> {
         self.store_bits(register, word.bits());
     }
 
-    /// Stores bits into a register.
+    /// Stores bits into a register. A guest may have chosen them.
     fn store_bits(&mut self, register: usize, bits: u64) {
+        if self.is_hardened && !is_harmless(bits as i64) {
+            let blinded = bits ^ hashing::code_key();
+            dynasm!(self.ops
+                ; .arch x64
+                ; mov rax, QWORD blinded as i64
+                ; xor rax, [r15 + offset::CODE_KEY]
+            );
+            return self.store_result(register);
+        }
         match i32::try_from(bits as i64) {
             Ok(bits) => {
                 dynasm!(self.ops ; .arch x64 ; mov QWORD [rbx + place(register)], bits);
@@ -393,7 +407,7 @@ impl Emitter<'_> {
     /// Loads a slot of the object whose word is in `rax` into `rax`, for the instruction at a pc.
     fn load_slot(&mut self, index: usize, pc: usize, other: DynamicLabel) {
         match self.kind {
-            CodeKind::Bare | CodeKind::Metered => {
+            CodeKind::Bare | CodeKind::Sandboxed => {
                 dynasm!(self.ops ; .arch x64 ; mov rax, [rax + offset::slot(index)]);
             }
             CodeKind::Guarded => {
@@ -420,7 +434,7 @@ impl Emitter<'_> {
     /// but `rbx`.
     fn store_slot_of(&mut self, layout: LayoutId, index: usize, pc: usize, other: DynamicLabel) {
         match self.kind {
-            CodeKind::Bare | CodeKind::Metered => {
+            CodeKind::Bare | CodeKind::Sandboxed => {
                 self.admit(layout, index);
                 dynasm!(self.ops ; .arch x64 ; mov [rax + offset::slot(index)], rcx);
                 self.slot_barrier();

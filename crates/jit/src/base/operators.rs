@@ -366,6 +366,10 @@ impl Emitter<'_> {
             ; cmp rdx, [rax + offset::LENGTH]
             ; jae =>other
         );
+        if self.is_hardened {
+            // The comparison's carry makes the mask.
+            dynasm!(self.ops ; .arch x64 ; sbb rdx, rdx ; and rcx, rdx);
+        }
         self.observe(send.site, feedback::ARRAY);
     }
 
@@ -373,7 +377,7 @@ impl Emitter<'_> {
         let other = self.otherwise_send(send);
         self.check_element(send, other);
         match self.kind {
-            CodeKind::Bare | CodeKind::Metered => {
+            CodeKind::Bare | CodeKind::Sandboxed => {
                 dynasm!(self.ops ; .arch x64 ; mov rax, [rax + rcx + offset::element(0)]);
             }
             CodeKind::Guarded => {

@@ -107,5 +107,9 @@ impl Emitter<'_> {
             ; cmp QWORD [rax + offset::LENGTH], index as i32
             ; jbe =>other
         );
+        if self.is_hardened {
+            // Where the processor only guesses that the context has the variable, it gets the address 0.
+            dynasm!(self.ops ; .arch x64 ; mov ecx, 0 ; cmovbe rax, rcx);
+        }
     }
 }

@@ -9,8 +9,8 @@ use squall_bytecode::instructions::Opcode;
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module;
 use squall_compiler::facts::{
-    Action, BranchFacts, ClassPath, ConstantFact, Facts, Helper, MachineFacts, Numbers, Seen,
-    SiteFacts, Symbol,
+    Action, BranchFacts, ClassPath, ConstantFact, Facts, Hardening, Helper, MachineFacts, Numbers,
+    Seen, SiteFacts, Symbol,
 };
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::ir::values::Cell;
@@ -18,6 +18,7 @@ use squall_heap::{Flag, LayoutId, Word, slot_kinds};
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{CodeKind, Entries, Function, MOST_ENTRIES, Site, feedback};
+use squall_runtime::tiers::hashing;
 use squall_runtime::tiers::known::{self, KnownClass};
 use squall_runtime::tiers::lookup::{self, CacheEntry};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
@@ -28,6 +29,7 @@ use squall_runtime::tiers::values;
 use crate::assembler::offset;
 use crate::code::units::ExitRecord;
 use crate::code::{Code, way};
+use crate::optimised::Install;
 use crate::stubs::{Execute, Stubs};
 
 /// The answers to the compiler's questions, for one unit.
@@ -35,6 +37,7 @@ pub struct RuntimeFacts<'a> {
     vm: &'static Vm,
     stubs: &'a Stubs,
     kind: CodeKind,
+    is_hardened: bool,
     tables: RefCell<Tables>,
 }
 
@@ -55,8 +58,10 @@ fn number<T>(table: &mut Vec<&'static T>, thing: &'static T) -> u32 {
 }
 
 impl<'a> RuntimeFacts<'a> {
-    pub fn new(vm: &'static Vm, stubs: &'a Stubs, kind: CodeKind) -> RuntimeFacts<'a> {
-        RuntimeFacts { vm, stubs, kind, tables: RefCell::default() }
+    /// The answers for code of this kind, which is to be installed.
+    pub fn new(vm: &'static Vm, to: &Install<'a>, kind: CodeKind) -> RuntimeFacts<'a> {
+        let (stubs, is_hardened) = (to.stubs, to.hardening.includes(kind));
+        RuntimeFacts { vm, stubs, kind, is_hardened, tables: RefCell::default() }
     }
 
     /// The number of a function.
@@ -324,7 +329,10 @@ impl Facts for RuntimeFacts<'_> {
             strand_identity: offset::STRAND_IDENTITY,
             strand_wishes: offset::STRAND_WISHES,
             killed: offset::KILLED,
-            fuel: (self.kind == CodeKind::Metered).then_some(offset::FUEL),
+            fuel: (self.kind == CodeKind::Sandboxed).then_some(offset::FUEL),
+            hardening: self
+                .is_hardened
+                .then(|| Hardening { place: offset::CODE_KEY, key: hashing::code_key() }),
         }
     }
 

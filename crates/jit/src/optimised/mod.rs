@@ -41,6 +41,7 @@ use crate::absence::AbsentObject;
 use crate::chaos;
 use crate::code::units::{CodeLine, Destination, EXIT_PATIENCE, ExitRecord, Unit, View};
 use crate::code::{Code, suffix};
+use crate::hardening::Hardening;
 use crate::memory::CodeMemory;
 use crate::observers::Frame;
 use crate::stubs::Stubs;
@@ -117,6 +118,8 @@ pub struct Install<'a> {
     pub memory: &'a CodeMemory,
     /// The base code that exits lead to.
     pub base: BaseCode<'a>,
+    /// Which code is hardened.
+    pub hardening: Hardening,
     /// Whether the unit keeps what the compiler saw of it.
     pub keeps_views: bool,
     /// Whether there was a unit for the same place before.
@@ -130,7 +133,7 @@ pub fn optimise(
     to: &Install<'_>,
 ) -> Option<&'static Unit> {
     let Order { vm, code, start, likely } = order;
-    let facts = RuntimeFacts::new(vm, to.stubs, code.kind);
+    let facts = RuntimeFacts::new(vm, to, code.kind);
     let function = facts.function_ref(code.function);
     let request = Request { start, likely, ..Request::function(function) };
     let begun = Instant::now();

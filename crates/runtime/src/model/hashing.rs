@@ -1,6 +1,6 @@
 //! Hash codes that cannot be foreseen: SipHash (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, INDOCRYPT
 //! 2012) under a key of the process. Strings and the primitives for numbers and objects take their hash codes from
-//! here. Texts and numbers from outside, such as the names in a form, cannot be chosen so that they collide. With a
+//! here, and machine code its key. Texts and numbers from outside, such as the names in a form, cannot be chosen so that they collide. With a
 //! seed, the key is that of the seed.
 //!
 //! The VM sets the key when it is made; before that, there are no objects.
@@ -55,6 +55,11 @@ pub fn of_code_points(code_points: impl Iterator<Item = u32> + Clone) -> u64 {
 /// A hash of a number.
 pub fn of_number(number: u64) -> u64 {
     of_bytes(&number.to_le_bytes())
+}
+
+/// What machine code for sandboxes hides constants by.
+pub fn code_key() -> u64 {
+    of_bytes(b"constants of machine code")
 }
 
 #[cfg(test)]

@@ -17,13 +17,14 @@ pub enum CodeKind {
     Bare,
     /// Its accesses to what guests can write are as transactions of other strands allow, and part of the strand's own.
     Guarded,
-    /// It counts its polls, for a sandbox with a budget of fuel. Its accesses are bare.
-    Metered,
+    /// It counts its polls, for a budget of fuel, and is hardened against a guest that makes the processor guess. Its accesses
+    /// are bare.
+    Sandboxed,
 }
 
 impl CodeKind {
     /// Each of them.
-    pub const ALL: [CodeKind; 3] = [CodeKind::Bare, CodeKind::Guarded, CodeKind::Metered];
+    pub const ALL: [CodeKind; 3] = [CodeKind::Bare, CodeKind::Guarded, CodeKind::Sandboxed];
 }
 
 /// The cells of a function.

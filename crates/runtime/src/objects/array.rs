@@ -5,7 +5,7 @@
 //! Arrays of values can be read by every vat and are never written.
 
 use num_traits::Signed;
-use squall_heap::{Format, LayoutId, Object, Word};
+use squall_heap::{Format, LayoutId, Object, Word, confine};
 
 use super::number::Number;
 use crate::model::known::{self, KnownClass};
@@ -43,7 +43,7 @@ pub fn mutable(vm: &Vm, word: Word) -> Result<Object, Failure> {
 #[inline]
 pub fn position(target: Word, size: usize, index: Word) -> Result<usize, Failure> {
     match index_argument(index)?.checked_sub(1) {
-        Some(position) if position < size => Ok(position),
+        Some(position) if position < size => Ok(confine(position, size)),
         _ => Err(Failure::index(target, index)),
     }
 }

@@ -7,7 +7,7 @@
 //! | part | modules |
 //! |---|---|
 //! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
-//! | a native thread | [`thread`], [`limit`], [`affinity`], [`items`] |
+//! | a native thread | [`thread`], [`native_stack`], [`limit`], [`affinity`], [`items`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
 //! | a vat, its transactions, its sandbox, the time of that | [`vat`], [`transactions`], [`sandbox`], [`pacing`] |
 //! | what a debugger has set, what tests have covered | [`debugging`], [`coverage`] |
@@ -23,6 +23,7 @@ pub mod events;
 pub mod fences;
 pub mod items;
 pub mod limit;
+pub mod native_stack;
 pub mod pacing;
 pub mod primitive_code;
 pub mod recording;

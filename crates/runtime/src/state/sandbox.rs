@@ -515,11 +515,19 @@ pub struct Metering {
     pub fuel: i32,
     /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
     pub owed: u64,
+    /// By which code for sandboxes hides the constants of guests. It never changes.
+    pub code_key: u64,
 }
 
 impl Metering {
     /// Where the fuel is, in bytes.
     pub const FUEL: usize = std::mem::offset_of!(Metering, fuel);
+
+    /// Where the key is, in bytes.
+    pub const CODE_KEY: usize = std::mem::offset_of!(Metering, code_key);
+
+    /// The fuel of a strand without a budget.
+    pub const UNLIMITED: i32 = i32::MAX;
 
     /// Whether machine code has counted more polls than fuel was drawn for.
     #[inline(always)]
@@ -543,8 +551,10 @@ impl Metering {
 /// The strand that the thread enters belongs to a sandbox.
 #[cold]
 pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    (thread.metering.fuel, thread.metering.owed) = (0, 0);
-    thread.metering.counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
+    let counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
+    thread.metering.counts_polls = counts_polls;
+    thread.metering.fuel = if counts_polls { 0 } else { Metering::UNLIMITED };
+    thread.metering.owed = 0;
     if sandbox.chain().any(|sandbox| sandbox.budgets().time.is_some()) {
         pacing::begin(thread);
     }
@@ -556,13 +566,16 @@ pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
 /// The strand that ran here, of a sandbox, has stopped.
 #[cold]
 pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    (thread.metering.counts_polls, thread.metering.is_counted_by_code) = (false, false);
+    let counts_polls = std::mem::take(&mut thread.metering.counts_polls);
+    thread.metering.is_counted_by_code = false;
     if thread.metering.is_timed.load(Ordering::Relaxed) {
         pacing::end(thread, sandbox);
     }
     let fuel = i64::from(std::mem::take(&mut thread.metering.fuel));
     let owed = i64::try_from(std::mem::take(&mut thread.metering.owed)).unwrap_or(i64::MAX);
-    give_back(sandbox, fuel - owed, |sandbox| &sandbox.0.fuel);
+    if counts_polls {
+        give_back(sandbox, fuel - owed, |sandbox| &sandbox.0.fuel);
+    }
     let unused = thread.mutator.end_meter();
     give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
 }

@@ -18,6 +18,7 @@ use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Word};
 use squall_scheduler::{Worker, WorkerId};
 
 use crate::model::function::{Function, Site};
+use crate::model::hashing;
 use crate::model::lookup::CacheEntry;
 use crate::model::native_code::CodeKind;
 use crate::model::outcome::Failure;
@@ -25,6 +26,7 @@ use crate::state::affinity::Home;
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
+use crate::state::native_stack::NativeStack;
 use crate::state::roots;
 use crate::state::sampling::Sampler;
 use crate::state::sandbox::{self, Metering, SandboxRef};
@@ -216,54 +218,6 @@ pub enum Stop {
     Crossed,
 }
 
-/// An activation that gets a native frame when machine code goes on in one that it has called.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Around {
-    /// Where the inner activation returns to, in the machine code of this one.
-    pub return_address: usize,
-    /// The frame of the inner activation.
-    pub inner: *mut Word,
-}
-
-/// The native stack as machine code uses it, and the pace at which code gets there.
-#[derive(Clone, Copy)]
-pub struct NativeStack {
-    /// The address at which the innermost run of machine code began.
-    pub base: usize,
-    /// The frame of the activation with which it began, or has gone on after the native stack was abandoned.
-    pub outermost: *mut Word,
-    /// The activations inside of that one that machine code goes on with, the innermost first.
-    pub around: [Around; Self::MOST_AROUND],
-    /// How many of these there are.
-    pub depth: u32,
-    /// Whether the strand has left the thread since machine code was entered or gone on. Even if it is back at the same
-    /// place, it may have run elsewhere meanwhile, and what is on the native stack is out of date.
-    pub is_outdated: bool,
-    /// The address below which machine code does not call deeper; 0 as long as nothing has set it.
-    pub floor: usize,
-    /// How often the interpreter still goes on at hot code before it leaves it to machine code.
-    pub linger: u32,
-    /// How many more calls and turns of loops machine code makes here before it takes a sample of itself.
-    pub countdown: u32,
-}
-
-impl NativeStack {
-    /// How many activations at most get native frames when machine code goes on.
-    pub const MOST_AROUND: usize = 3;
-
-    const NONE: NativeStack = NativeStack {
-        base: 0,
-        outermost: std::ptr::null_mut(),
-        around: [Around { return_address: 0, inner: std::ptr::null_mut() }; Self::MOST_AROUND],
-        depth: 0,
-        is_outdated: false,
-        floor: 0,
-        linger: 0,
-        countdown: 0,
-    };
-}
-
 /// What the worker's loop and the switches of strands know of each other.
 #[derive(Default)]
 pub struct Schedule {
@@ -449,7 +403,7 @@ impl Thread {
                 made: 0,
                 random: 0,
                 sandbox: None,
-                metering: Metering::default(),
+                metering: Metering { code_key: hashing::code_key(), ..Metering::default() },
                 port: vm.events.port(worker.id().index() as u32),
                 sampler: vm.sampling.sampler(worker.id().index() as u32),
                 stop: Stop::Returned,
@@ -575,6 +529,9 @@ impl Thread {
     /// Offset of the fuel of the strand that runs here, if it is metered.
     pub const FUEL: usize = offset_of!(Thread, metering) + Metering::FUEL;
 
+    /// Offset of the key of constants in machine code for sandboxes.
+    pub const CODE_KEY: usize = offset_of!(Thread, metering) + Metering::CODE_KEY;
+
     /// The strand that runs here, if one does.
     pub fn running_strand(&self) -> Option<StrandRef> {
         self.strand
@@ -630,7 +587,7 @@ impl Thread {
     pub fn code_kind(&self) -> CodeKind {
         match self.runs_guarded {
             true => CodeKind::Guarded,
-            false if self.metering.counts_polls => CodeKind::Metered,
+            false if self.sandbox.is_some() => CodeKind::Sandboxed,
             false => CodeKind::Bare,
         }
     }
@@ -640,7 +597,7 @@ impl Thread {
     #[inline(always)]
     pub fn begin_code(&mut self) {
         match self.code_kind() {
-            CodeKind::Metered => {
+            CodeKind::Sandboxed => {
                 self.metering.is_counted_by_code = true;
                 self.reset_limit();
             }
@@ -651,8 +608,7 @@ impl Thread {
     /// Anything but machine code goes on from here: it counts at slow polls.
     #[inline(always)]
     pub fn end_code(&mut self) {
-        if self.metering.is_counted_by_code {
-            self.metering.is_counted_by_code = false;
+        if std::mem::take(&mut self.metering.is_counted_by_code) && self.metering.counts_polls {
             self.request_poll();
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! Strands outside of sandboxes are not counted, and nothing is done for them but to look at that when one is entered and
 //! left. While a strand of a sandbox with a budget of fuel runs, each call and each turn of a loop costs a unit of fuel.
-//! Machine code of the kind [`Metered`](crate::model::native_code::CodeKind::Metered) counts them itself, and comes to a slow
+//! Machine code of the kind [`Sandboxed`](crate::model::native_code::CodeKind::Sandboxed) counts them itself, and comes to a slow
 //! poll when nothing is left; while anything else runs, the thread's frame limit is 0, so that each poll is a slow one, which
 //! counts. [`Metering::is_counted_by_code`](crate::state::sandbox::Metering) says which of them counts. Without a budget of
-//! fuel, polls are those of other strands, and a budget of processor time is charged at the polls that the
-//! [pacer](crate::state::pacing) asks for.
+//! fuel, machine code counts, too, from a supply that is always filled up. A budget of processor time is charged at the polls
+//! that the [pacer](crate::state::pacing) asks for.
 //!
 //! Fuel is drawn in portions, from the sandbox and those around it. The rest of a portion is given back when the strand
 //! stops. Primitives that do more work than a call [charge](Thread::charge) for it, and the next poll draws that.
@@ -22,7 +22,7 @@ use super::{exhaust, memory};
 use crate::execution::unwind;
 use crate::model::outcome::Failure;
 use crate::state::pacing;
-use crate::state::sandbox::{Budgets, Reason, SandboxRef, give_back, is_over};
+use crate::state::sandbox::{Budgets, Metering, Reason, SandboxRef, give_back, is_over};
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 
@@ -61,7 +61,7 @@ pub fn count_poll(thread: &mut Thread) -> bool {
         || thread.mutator.is_overdrawn();
     let is_counted = thread.metering.is_counted_by_code;
     thread.metering.fuel -= i32::from(!is_counted);
-    if thread.metering.fuel >= 0 && !asked && !is_counted {
+    if thread.metering.fuel >= 0 && !asked && !is_counted && thread.metering.counts_polls {
         return !thread.vm.options.polls_always;
     }
     count_slowly(thread);
@@ -75,6 +75,9 @@ pub fn draw_fuel(thread: &mut Thread) -> bool {
 
 /// Draws fuel until all that was used is paid; answers the sandbox that has none.
 fn pay(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), SandboxRef> {
+    if !thread.metering.counts_polls {
+        (thread.metering.fuel, thread.metering.owed) = (Metering::UNLIMITED, 0);
+    }
     while thread.metering.fuel < 0 {
         let owed = i64::try_from(thread.metering.owed).unwrap_or(i64::MAX);
         let used = i64::from(thread.metering.fuel).abs();

@@ -34,7 +34,7 @@ pub mod maps;
 pub mod scalars;
 pub mod tuples;
 
-use squall_heap::Word;
+use squall_heap::{Word, confine};
 
 use crate::model::outcome::{Failure, FailureReason};
 use crate::model::types::Type;
@@ -93,5 +93,8 @@ pub fn index_error(index: i64, length: usize) -> Failure {
 /// The position that an index names among `length` elements.
 #[inline(always)]
 pub fn position(index: u64, length: usize) -> Result<usize, Failure> {
-    if index < length as u64 { Ok(index as usize) } else { Err(index_error(index as i64, length)) }
+    match index < length as u64 {
+        true => Ok(confine(index as usize, length)),
+        false => Err(index_error(index as i64, length)),
+    }
 }
