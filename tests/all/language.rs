@@ -98,7 +98,7 @@ pub fn run_interpreted(text: &str, path: &str) -> Result<(), String> {
     expectations.judge_all(path)
 }
 
-/// Runs a program with everything compiled at once, and again with chaos in machine code.
+/// Runs a program with everything compiled at once, and again with chaos in machine code, which is hardened then.
 pub fn run_compiled(text: &str, path: &str, chaos: u64) -> Result<(), String> {
     let mut expectations = Expectations::of(text);
     let set = |name: &str, value: String| (name.to_owned(), value);
@@ -106,6 +106,7 @@ pub fn run_compiled(text: &str, path: &str, chaos: u64) -> Result<(), String> {
     let seed = expectations.schedules().next().flatten();
     expectations.judge_with(path, seed)?;
     expectations.environment.push(set("SQUALL_JIT_CHAOS", chaos.to_string()));
+    expectations.environment.push(set("SQUALL_HARDEN", "always".to_owned()));
     expectations.judge_with(path, seed)
 }
 

@@ -21,11 +21,13 @@ use crate::sample;
 const GUESTS: u64 = 8;
 
 /// The options of the runs of a generated program that are compared with that in the interpreter.
-const TIERS: [&[&str]; 4] = [
+const TIERS: [&[&str]; 6] = [
     &["--jit=on"],
     &["--jit=base", "--jit-eager"],
     &["--jit=on", "--jit-eager"],
     &["--jit=on", "--jit-eager", "--jit-chaos={seed}"],
+    &["--jit=on", "--jit-eager", "--harden=always"],
+    &["--jit=base", "--jit-eager", "--harden=always"],
 ];
 
 /// A test per program.

@@ -210,7 +210,7 @@ fn write_out(buffer: &mut Vec<u8>) {
     }
 }
 
-/// Writes to the standard output, for commands that run no machine.
+/// Writes to the standard output, for commands that run no machine, and for texts that are not the program's.
 pub fn print(text: &str) {
     let mut output = stdout().lock();
     let result =

@@ -139,6 +139,9 @@ pub struct Printed {
     pub count: fn() -> [u64; 2],
     /// Leaves out so many first bytes, which another run has written.
     pub skip: fn([u64; 2]),
+    /// Writes a text that is not the program's to where that writes, if the debugger has begun the program: so what a
+    /// breakpoint logs stands between the lines that the program writes before and after it. Otherwise the client is told.
+    pub log: Option<fn(&str)>,
 }
 
 /// What the server needs.
@@ -266,12 +269,23 @@ impl Control {
     }
 
     pub(crate) fn tell(&self, event: Event) {
-        if matches!(event, Event::Log(_)) && self.travel.is_repeating() {
+        // The user may have left.
+        _ = self.events.send(event);
+    }
+
+    /// Tells the user a text, in the order of what the program writes.
+    fn log(&self, text: String) {
+        if self.travel.is_repeating() {
             // It was told the first time.
             return;
         }
-        // The user may have left.
-        _ = self.events.send(event);
+        match self.printed.log {
+            Some(log) => {
+                Vm::of_process().host().flush();
+                log(&format!("{text}\n"));
+            }
+            None => self.tell(Event::Log(text)),
+        }
     }
 
     /// Handles the breakpoints of the user at the place where the strand stands.
@@ -290,7 +304,7 @@ impl Control {
                 match &breakpoint.request.log {
                     Some(log) => {
                         let text = self.log_text(thread, log);
-                        self.tell(Event::Log(text));
+                        self.log(text);
                     }
                     None => ids.push(breakpoint.id),
                 }
@@ -320,7 +334,7 @@ impl Control {
         }
         let Some(log) = &breakpoint.request.log else { return true };
         let text = self.log_text(thread, log);
-        self.tell(Event::Log(text));
+        self.log(text);
         false
     }
 
@@ -354,7 +368,7 @@ impl Control {
     /// Whether a condition holds. One that cannot be computed counts as if it did, and is told.
     fn holds(&self, stopped: &Stopped, condition: &str) -> bool {
         evaluation::holds(stopped, 0, condition).unwrap_or_else(|problem| {
-            self.tell(Event::Log(format!("condition {condition}: {problem}")));
+            self.log(format!("condition {condition}: {problem}"));
             true
         })
     }

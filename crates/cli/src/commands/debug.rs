@@ -17,11 +17,8 @@ use squall_debugger::server::{self, Server};
 use squall_debugger::stopped::Names;
 
 use crate::arguments::{Debug, Run};
-use crate::console::{complain, print_error, printed, skip_printed};
+use crate::console::{complain, print, print_error, printed, skip_printed};
 use crate::exit::Exit;
-
-/// The output of the process.
-const PRINTED: Printed = Printed { count: printed, skip: skip_printed };
 
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     match arguments.program.is_empty() {
@@ -94,18 +91,20 @@ pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server
         (Some(port), None) => client(machine, port),
     };
     let streams = stream.and_then(|stream| Ok((stream.try_clone()?, stream.try_clone()?, stream)));
-    let (input, output, stream) = streams.map_err(|error| {
+    let (input, replies, stream) = streams.map_err(|error| {
         complain(&format!("no debugger can be served: {error}"));
         Exit::Failure
     })?;
-    let ends = Control::with_names(Names::new(Box::new(text_of)), PRINTED);
+    let log = arguments.debug_connect.map(|_| print as fn(&str));
+    let output = Printed { count: printed, skip: skip_printed, log };
+    let ends = Control::with_names(Names::new(Box::new(text_of)), output);
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));
     machine.attach_debugger(Box::new(asked), move |module| control.loaded(module));
     // The client may have hung up before.
     let hang_up = move || _ = stream.shutdown(Shutdown::Both);
     let (server, ready) =
-        server::start(ends, Box::new(BufReader::new(input)), Box::new(output), Box::new(hang_up));
+        server::start(ends, Box::new(BufReader::new(input)), Box::new(replies), Box::new(hang_up));
     // A client that leaves before it is ready lets the program run.
     _ = machine.outside(|| ready.recv());
     Ok(Some(server))
