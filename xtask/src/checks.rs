@@ -113,6 +113,10 @@ const WITHOUT_HEAP: [&str; 3] = ["runtime", "scheduler", "transactions"];
 /// Unit tests of these crates that need a heap.
 const WITH_HEAP: [&str; 1] = ["primitives::tests"];
 
+/// Unit tests in which threads wait for each other by `parking_lot`. Since September 2026, Miri refuses how its version 0.12
+/// passes a reference to the system where a pointer is expected. Models under loom explore these protocols.
+const WAITING: [&str; 1] = ["state::events::tests"];
+
 /// A program that measures its native memory, of which the sanitizer for addresses keeps what was freed.
 const MEASURES_MEMORY: &str = "language/sandboxes/many";
 
@@ -133,7 +137,8 @@ impl Tools<'_> {
         command.env("MIRIFLAGS", flags);
         // A few random cases reach all code, and take minutes.
         command.env("PROPTEST_CASES", "4").args(packages(&INTERPRETED)).arg("--");
-        succeeds(command.args(WITH_HEAP.iter().flat_map(|name| ["--skip", name]))).into()
+        let skipped = WITH_HEAP.iter().chain(&WAITING);
+        succeeds(command.args(skipped.flat_map(|name| ["--skip", name]))).into()
     }
 
     fn thread_sanitizer(&self) -> Verdict {

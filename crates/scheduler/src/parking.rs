@@ -356,6 +356,11 @@ impl Parking {
         self.searching.store(false, Ordering::Release);
     }
 
+    /// Whether a worker searches, or was woken to do so. A hint.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.searching.load(Ordering::Relaxed)
+    }
+
     /// Whether a worker could be woken or started. A hint.
     #[inline]
     pub(crate) fn has_idle(&self) -> bool {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use squall_bytecode::entities::FunctionId;
-use squall_heap::{HeapError, RootHandle, Word, slot_kinds};
+use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
 use squall_jit::listing::{self, Choice, Part};
 use squall_jit::{Mixed, Policy, Settings};
@@ -96,7 +96,7 @@ const HEAT: u32 = 200;
 fn tier(options: &Options) -> &'static dyn Tier {
     // The interpreter reports sends.
     if options.jit == Jit::Off || options.tracing.sends {
-        return interpreter();
+        return &Interpreter;
     }
     if let Some(seed) = options.jit_chaos {
         squall_jit::chaos::begin(seed);
@@ -113,14 +113,8 @@ fn tier(options: &Options) -> &'static dyn Tier {
     };
     match Mixed::start(&Interpreter, settings) {
         Some(mixed) => Box::leak(Box::new(mixed)),
-        None => interpreter(),
+        None => &Interpreter,
     }
-}
-
-/// The interpreter alone. It needs no kinds of slots, which each store would widen.
-fn interpreter() -> &'static dyn Tier {
-    slot_kinds::give_up();
-    &Interpreter
 }
 
 impl Machine {

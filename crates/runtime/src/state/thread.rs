@@ -608,8 +608,11 @@ impl Thread {
     /// Anything but machine code goes on from here: it counts at slow polls.
     #[inline(always)]
     pub fn end_code(&mut self) {
-        if std::mem::take(&mut self.metering.is_counted_by_code) && self.metering.counts_polls {
-            self.request_poll();
+        if self.metering.is_counted_by_code {
+            self.metering.is_counted_by_code = false;
+            if self.metering.counts_polls {
+                self.request_poll();
+            }
         }
     }
 

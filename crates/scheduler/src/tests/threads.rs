@@ -2,6 +2,7 @@
 
 use super::*;
 use std::hint;
+use std::sync::mpsc::channel;
 
 #[test]
 pub(super) fn each_item_runs_once_however_many_workers() {
@@ -81,6 +82,34 @@ pub(super) fn a_single_item_in_the_queue_gets_help() {
 #[test]
 fn a_single_item_in_the_next_slot_gets_help() {
     check_help(1, TestWorker::push_next);
+}
+
+/// Items that give way after each step would all be near their worker again before another one comes.
+#[test]
+fn a_worker_that_was_woken_finds_items_whenever_it_comes() {
+    const ITEMS: usize = 10;
+    let scheduler = Runtime::new(with_workers(2), |_, _| ()).scheduler();
+    let mut worker = scheduler.join();
+    let (woken, is_woken) = channel();
+    let (come, may_come) = channel();
+    let other = thread::spawn(move || {
+        let mut other = scheduler.join();
+        assert_eq!(other.park(), Parked::Woken);
+        woken.send(()).unwrap();
+        may_come.recv().unwrap();
+        other.try_next()
+    });
+    while !scheduler.parking.has_idle() || scheduler.parking.joined() < 2 {
+        thread::yield_now();
+    }
+    (0..ITEMS).for_each(|item| worker.push(item));
+    is_woken.recv().unwrap();
+    for _ in 0..2 * ITEMS {
+        let item = worker.try_next().unwrap();
+        worker.push(item);
+    }
+    come.send(()).unwrap();
+    assert!(other.join().unwrap().is_some());
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         let mut worker = Worker::new(self, id, Queue::new_fifo(), None);
         worker.is_ordinary = false;
         worker.is_plain = false;
-        worker.uses_slot = false;
+        (worker.uses_slot, worker.uses_near) = (false, false);
         worker.inbox = Some(inbox);
         // Other threads withdraw the excuse, too: the worker does not rely on its own copy.
         worker.is_excused = false;

@@ -4,7 +4,9 @@
 //! A worker has a *next slot* for the item that it made ready last, a short FIFO of its own for the items *near* that, a
 //! FIFO *queue* from which other workers may steal, and a few numbers. Slot and near items are ordinary variables of the
 //! worker: items that make each other ready cost a few moves and a relaxed store of progress per switch. No other worker
-//! can steal them; if they wait for long, or are many while another worker is idle, the worker moves them to the queue. In
+//! can steal them; if they wait for long, or are many while another worker is idle, the worker moves them to the queue, and
+//! *shares*: new items go into the queue as well, until nobody searches any more. A searcher comes after some microseconds,
+//! in which items that yield would otherwise have gone from the queue to the near ones, all of them. In
 //! a coarse program (`scheduler/judgement.rs`) both stay empty: there an idle worker is worth more than a warm cache.
 //!
 //! An item that has used its slice waits *behind*, in a private queue of the worker. The worker takes one of these items
@@ -100,6 +102,8 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     is_plain: bool,
     /// Whether the next slot is in use for each item: the worker is plain, and the program is not coarse.
     uses_slot: bool,
+    /// Whether ready items are to be near: the next slot is in use, and the worker does not share.
+    uses_near: bool,
     /// The inbox of a bound worker.
     inbox: Option<&'static Inbox<T>>,
     /// In a seeded run, the ready items and the generator, if this worker has the baton.
@@ -159,6 +163,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             is_ordinary,
             is_plain: is_ordinary,
             uses_slot: is_ordinary,
+            uses_near: is_ordinary,
             inbox: None,
             seeded,
             relayed: None,
@@ -418,7 +423,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// if there is none.
     #[cold]
     fn next_among_groups(&mut self, group_of: GroupOf<T>) -> Option<T> {
-        (self.is_plain, self.uses_slot, self.next_budget) = (false, false, NEXT_AMONG_GROUPS);
+        (self.is_plain, self.uses_slot, self.uses_near) = (false, false, false);
+        self.next_budget = NEXT_AMONG_GROUPS;
         let look = self.scheduler.looks();
         if self.scheduler.parking.has_idle() {
             let own = self.own_in_turn().or_else(|| self.groups.take(look));
@@ -464,6 +470,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     fn share(&mut self) {
         self.make_public();
         self.publish();
+        self.call_searcher();
+    }
+
+    /// Wakes another worker for the items in the queue, and shares until it has come.
+    fn call_searcher(&mut self) {
+        self.uses_near = false;
         self.scheduler.wake();
     }
 
@@ -509,6 +521,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// shared word.
     pub(super) fn heed_grain(&mut self) {
         self.uses_slot = self.is_plain && !self.scheduler.is_coarse();
+        self.uses_near = self.uses_slot && !self.scheduler.parking.is_searching();
     }
 
     /// Begins to run an item.
@@ -532,7 +545,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// Appends an item to those that are ready.
     #[inline(always)]
     fn enqueue(&mut self, item: T) {
-        if self.uses_slot && !self.near.is_full() {
+        if self.uses_near && !self.near.is_full() {
             self.near.append(item);
         } else {
             self.enqueue_publicly(item);
@@ -547,6 +560,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     fn enqueue_publicly(&mut self, item: T) {
         self.move_near();
         self.queue.push(item);
+        self.uses_near = self.uses_slot && !self.scheduler.parking.is_searching();
     }
 
     /// Moves the near items to the queue.
@@ -568,7 +582,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if self.near.len() + self.queue.len() > CROWDED_QUEUE && self.woke_during != look {
             self.woke_during = look;
             self.move_near();
-            self.scheduler.wake();
+            self.call_searcher();
         }
     }
 
