@@ -17,6 +17,7 @@ pub mod names;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
+use squall_compiler::code::Reason;
 use squall_compiler::{BUILD, RESIDENCE};
 use squall_runtime::tiers::function::{CodeKind, Function};
 use squall_runtime::tiers::thread::Vm;
@@ -179,12 +180,14 @@ fn describe_exit(number: usize, exit: &ExitRecord, text: &mut String) {
     let Some(to) = exit.destination() else { return };
     let (function, pc) = to.cause;
     let times = match exit.taken() {
-        0 => "never taken".to_owned(),
-        1 => "taken once".to_owned(),
-        count => format!("taken {count} times"),
+        // Requests say nothing about the code, and differ from run to run.
+        _ if to.reason == Reason::Poll => "",
+        0 => ", never taken",
+        1 => ", taken once",
+        count => &format!(", taken {count} times"),
     };
     let (cause, line) = (function.name(), line_of(function, pc));
-    _ = writeln!(text, "  exit {number}, {times}: {}\n    at {cause} @{pc} ({line})", to.reason);
+    _ = writeln!(text, "  exit {number}{times}: {}\n    at {cause} @{pc} ({line})", to.reason);
     _ = write!(text, "    base code goes on at {} @{}", to.function.name(), to.pc);
     match to.offset {
         0 => text.push('\n'),
