@@ -139,7 +139,7 @@ fn check(seed: u64) {
     let mut world = world_of(seed);
     world.is_guarded = seed % 2 == 1;
     world.has_objects = seed % 4 < 2;
-    world.hardening = (seed % 3 == 0).then_some(HARDENING);
+    world.hardening = seed.is_multiple_of(3).then_some(HARDENING);
     let mut expected = vec![run(&mut Machine::new(&mut world, true), 0)];
     world.recorded_kinds = world.slot_kinds.clone();
     expected.extend((1..INPUTS).map(|input| run(&mut Machine::new(&mut world, false), input)));
