@@ -108,7 +108,7 @@ struct Builder<'f> {
 }
 
 impl Builder<'_> {
-    /// Whether the code counts its polls, for a sandbox with fuel.
+    /// Whether the code counts its polls, for a sandbox.
     fn counts_polls(&self) -> bool {
         self.facts.machine().fuel.is_some()
     }

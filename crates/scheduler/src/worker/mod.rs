@@ -5,7 +5,7 @@
 //! FIFO *queue* from which other workers may steal, and a few numbers. Slot and near items are ordinary variables of the
 //! worker: items that make each other ready cost a few moves and a relaxed store of progress per switch. No other worker
 //! can steal them; if they wait for long, or are many while another worker is idle, the worker moves them to the queue, and
-//! *shares*: new items go into the queue as well, until nobody searches any more. A searcher comes after some microseconds,
+//! *shares*: new items go into the queue as well, until no worker searches any more. A searcher comes after some microseconds,
 //! in which items that yield would otherwise have gone from the queue to the near ones, all of them. In
 //! a coarse program (`scheduler/judgement.rs`) both stay empty: there an idle worker is worth more than a warm cache.
 //!
@@ -521,6 +521,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// shared word.
     pub(super) fn heed_grain(&mut self) {
         self.uses_slot = self.is_plain && !self.scheduler.is_coarse();
+        self.heed_searcher();
+    }
+
+    /// Decides whether ready items are to be near, where a searcher would not find them.
+    fn heed_searcher(&mut self) {
         self.uses_near = self.uses_slot && !self.scheduler.parking.is_searching();
     }
 
@@ -560,7 +565,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     fn enqueue_publicly(&mut self, item: T) {
         self.move_near();
         self.queue.push(item);
-        self.uses_near = self.uses_slot && !self.scheduler.parking.is_searching();
+        self.heed_searcher();
     }
 
     /// Moves the near items to the queue.
