@@ -272,6 +272,10 @@ impl Checker<'_> {
                 quoted(first)
             ));
         }
+        // An argument that goes on in the next line lacks a period, which is said elsewhere.
+        if (0..arguments.len()).any(|index| text(index).contains('\n')) {
+            return None;
+        }
         if first == second {
             let (first, second) = (written(first, 0), written(second, last));
             return Some(format!(
