@@ -58,7 +58,6 @@ fn stacks(options: &[&str]) -> Result<(), Failed> {
 }
 
 fn tables() -> Result<(), Failed> {
-    // Strands that run one at a time meet at the mutex for sure.
     let (_, text) = profile(&["--workers=1"])?;
     let parts = ["Busy>>hot: (tests/profiles/busy.ns", "Busy>>make:", "a lock #", "worker 0: "];
     match parts.iter().find(|part| !text.contains(**part)) {
