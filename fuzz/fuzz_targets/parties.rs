@@ -15,6 +15,7 @@ const STALL: Duration = Duration::from_secs(5);
 fuzz_target!(|bytes: &[u8]| {
     let parties = parties::generate(&mut Choices::Bytes(bytes));
     if let Err(problem) = Machine::of_process().meet(&parties, STALL) {
-        panic!("{problem}\n{}\n{}", parties.guest, parties.host);
+        // The problem comes last: of a long message, only the end is kept.
+        panic!("{}\n{}\n{problem}", parties.guest, parties.host);
     }
 });
