@@ -260,8 +260,8 @@ pub enum Helper {
     Enter,
     /// Sends through a site: `(callee's frame, site)`; answers the result.
     Send,
-    /// Executes the instruction with this opcode: `(frame, instruction, function)`; answers the result, or whether it
-    /// jumped.
+    /// Executes the instruction with this opcode: `(frame, instruction, function)`, or `(frame, site)` for that of a
+    /// primitive; answers the result, or whether it jumped.
     Instruction(u8),
     /// Calls a primitive's leaf: `(thread, primitive, word, word)`, in the System V convention; keeps objects where they are.
     Leaf,

@@ -74,7 +74,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn read(&mut self, word: u32) {
         let site = self.linked_site(1);
-        self.slowly(|thread| processes::read(thread, site, b(word)));
+        self.slowly(|thread| processes::read(thread, site, b(word)).complete(thread, site));
     }
 
     #[inline(always)]
@@ -97,7 +97,9 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn write(&mut self, word: u32) {
         let site = self.linked_site(1);
-        self.slowly(|thread| processes::write(thread, site, a(word), b(word)));
+        self.slowly(|thread| {
+            processes::write(thread, site, a(word), b(word)).complete(thread, site);
+        });
     }
 
     #[inline(always)]
@@ -196,7 +198,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn give_way(&mut self) {
         let site = self.linked_site(1);
-        self.slowly(|thread| processes::give_way(thread, site));
+        self.slowly(|thread| processes::give_way(thread, site).complete(thread, site));
     }
 
     #[inline(always)]

@@ -30,6 +30,9 @@ pub mod offset {
     /// How many of them there are, in a thread.
     pub const DEPTH: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, depth)) as i32;
+    /// The value of a call that machine code goes on after, in a thread.
+    pub const VALUE: i32 =
+        (offset_of!(Thread, native_stack) + offset_of!(NativeStack, value)) as i32;
     /// The return address in one of them.
     pub const RETURN_ADDRESS: i32 = offset_of!(Around, return_address) as i32;
     /// The inner frame in one of them.

@@ -80,11 +80,14 @@ impl Code {
         self.entry + self.places[0] as usize
     }
 
-    /// The lines of the source text that its pieces are for.
-    pub fn lines(&self) -> impl Iterator<Item = CodeLine> {
+    /// The lines of the source text that its pieces are for, in the order of the pieces.
+    pub fn lines(&self) -> Vec<CodeLine> {
         let function = self.function;
         let placed = self.places.iter().enumerate().filter(|(_, place)| **place != 0);
-        placed.map(move |(pc, &offset)| CodeLine { offset, function, pc: pc as u32 })
+        let line = |(pc, &offset): (usize, &u32)| CodeLine { offset, function, pc: pc as u32 };
+        let mut lines: Vec<CodeLine> = placed.map(line).collect();
+        lines.sort_by_key(|line| line.offset);
+        lines
     }
 
     /// The ways that the branch at a pc has gone.

@@ -119,6 +119,9 @@ impl Compiler {
         let entry = code.entry as *const ();
         native.set_patience(self.policy.map_or(0, |policy| policy.samples));
         function.set_compiled(kind, std::ptr::from_ref(code).cast(), entry);
+        if kind == CodeKind::Bare {
+            self.announce_returns(code);
+        }
         self.history.add_code(code, begun.elapsed());
         drop(one);
         tracing::compiled(vm, || {
@@ -128,12 +131,21 @@ impl Compiler {
         Some(code)
     }
 
+    /// Notes in the sites of a function where its bare code goes on after calls.
+    fn announce_returns(&self, code: &Code) {
+        for site in code.function.sites.iter().filter(|site| site.window > 0) {
+            let place = code.return_place(site.pc as usize);
+            site.set_resumption(place.map_or(0, |place| (place - self.memory.start()) as u32));
+        }
+    }
+
     /// Drops the machine code of functions, and the units that they are part of. All mutators stand.
     pub fn forget(&self, functions: &[&'static Function]) {
         for function in functions {
             for kind in CodeKind::ALL {
                 function.native(kind).forget(self.stubs.cold_entry as *const ());
             }
+            function.sites.iter().for_each(|site| site.set_resumption(0));
         }
         // Pairs with the fence of `optimise`, which sees that a function was given up unless its unit is in the history here.
         fence(Ordering::SeqCst);
@@ -168,7 +180,7 @@ impl Compiler {
         let code = Code { function, kind, entry, size, places, returns, profile, units };
         let code = Box::leak(Box::new(code));
         self.memory.announce(entry, size, Frame::Base { from }, || {
-            (format!("{} base{}", function.name(), suffix(kind)), code.lines().collect())
+            (format!("{} base{}", function.name(), suffix(kind)), code.lines())
         });
         Some(code)
     }

@@ -24,14 +24,15 @@ use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word};
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
-use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::function::{CodeKind, Function, NOWHERE, Site};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::messages;
 use squall_runtime::tiers::number;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::polls;
 use squall_runtime::tiers::primitive::{Primitive, Shape};
-use squall_runtime::tiers::processes;
+use squall_runtime::tiers::processes::{self, Waited};
+use squall_runtime::tiers::switches::Answer;
 use squall_runtime::tiers::thread::{State, Stop, Thread, Window, allocated};
 use squall_runtime::tiers::tier::Interpreter;
 use squall_runtime::tiers::transaction;
@@ -58,6 +59,7 @@ pub fn table() -> Helpers {
     Helpers {
         helpers: [
             primitive as *const () as usize,
+            meet as *const () as usize,
             step as *const () as usize,
             poll as *const () as usize,
             make_closure as *const () as usize,
@@ -74,7 +76,7 @@ pub fn table() -> Helpers {
         ],
         executors: [
             execute as *const () as usize,
-            execute_primitive as *const () as usize,
+            meet as *const () as usize,
             execute_make_closure as *const () as usize,
             execute_make_context as *const () as usize,
             execute_make_home as *const () as usize,
@@ -383,6 +385,27 @@ pub unsafe extern "C" fn primitive(
     after_call(thread, frame, site)
 }
 
+/// A `primitive` instruction whose primitive has a direct form.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn meet(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
+    let direct_form = calls::primitive_of(site).direct_form();
+    if let Some(form) = direct_form.filter(|_| !chaos::strikes()) {
+        stand_at(thread, frame, site);
+        // SAFETY: as in `send`.
+        let window = unsafe {
+            Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments))
+        };
+        if let Some(waited) = processes::meet(thread, site, form, window) {
+            return after_waiting(thread, frame, site, waited);
+        }
+    }
+    // SAFETY: as the caller promises.
+    unsafe { primitive(thread, frame, site) }
+}
+
 /// An eventual send.
 ///
 /// # Safety
@@ -437,17 +460,55 @@ pub unsafe extern "C" fn step(
     jump(thread, function)
 }
 
-/// What machine code does next after an instruction of a process, which leaves its result in the frame.
+/// What machine code does next after an instruction that may have waited.
 #[inline(always)]
-fn after_waiting(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
+fn after_waiting(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+    waited: Waited,
+) -> Next {
+    match waited {
+        Waited::Done(value) if !chaos::strikes() => {
+            Next { kind: Next::DONE, operand: value.bits() }
+        }
+        Waited::After(answer) => answered(thread, answer),
+        waited => {
+            waited.complete(thread, site);
+            completed(thread, frame, site)
+        }
+    }
+}
+
+/// What machine code does next where the state is that after an instruction at this site, unless the strand is elsewhere.
+fn completed(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
     let state = thread.state;
     if thread.native_stack.is_outdated || state.frame != frame || thread.stop != Stop::Returned {
         return elsewhere(thread);
     }
-    match state.pc == site.return_pc && !chaos::strikes() {
-        true => Next { kind: Next::DONE, operand: 0 },
-        false => jump(thread, site.function),
+    if state.pc != site.return_pc || chaos::strikes() {
+        return jump(thread, site.function);
     }
+    let operand = match site.destination {
+        NOWHERE => 0,
+        // SAFETY: the site's destination is a register of its function, whose frame this is; it may be a raw one.
+        destination => unsafe { frame.add(usize::from(destination)).cast::<u64>().read() },
+    };
+    Next { kind: Next::DONE, operand }
+}
+
+/// What machine code does next in a strand that has taken another one's place, and goes on after a call.
+#[inline(always)]
+fn answered(thread: &mut Thread, answer: Answer) -> Next {
+    let resumption = answer.site.resumption();
+    if resumption == 0 || thread.code_kind() != CodeKind::Bare || chaos::strikes() {
+        answer.complete(thread);
+        return elsewhere(thread);
+    }
+    thread.native_stack.value = answer.value.bits();
+    resume::note_around_bare(thread);
+    let address = thread.native_stack.code + resumption as usize;
+    Next { kind: Next::RESUME, operand: address as u64 }
 }
 
 /// `read`, from the channel in a register.
@@ -462,8 +523,8 @@ pub unsafe extern "C" fn read(
     channel: usize,
 ) -> Next {
     stand_at(thread, frame, site);
-    processes::read(thread, site, channel);
-    after_waiting(thread, frame, site)
+    let waited = processes::read(thread, site, channel);
+    after_waiting(thread, frame, site, waited)
 }
 
 /// `write`, of a register to the channel in another one.
@@ -479,8 +540,8 @@ pub unsafe extern "C" fn write(
     value: usize,
 ) -> Next {
     stand_at(thread, frame, site);
-    processes::write(thread, site, channel, value);
-    after_waiting(thread, frame, site)
+    let waited = processes::write(thread, site, channel, value);
+    after_waiting(thread, frame, site, waited)
 }
 
 /// `yield`.
@@ -494,8 +555,8 @@ pub unsafe extern "C" fn give_way(
     site: &'static Site,
 ) -> Next {
     stand_at(thread, frame, site);
-    processes::give_way(thread, site);
-    after_waiting(thread, frame, site)
+    let waited = processes::give_way(thread, site);
+    after_waiting(thread, frame, site, waited)
 }
 
 /// A poll before an instruction, at the turn of a loop.
@@ -876,23 +937,6 @@ executors! {
     execute_check_value, words => |thread, frame, pc, function| {
         check_value(thread, frame, pc, function, Field::A.extract(words) as usize)
     };
-}
-
-/// `primitive`.
-///
-/// # Safety
-///
-/// As for [`execute`].
-pub unsafe extern "C" fn execute_primitive(
-    thread: &mut Thread,
-    frame: *mut Word,
-    pc: *const AtomicU32,
-    function: &'static Function,
-) -> Next {
-    // The linker has put the site in place of the primitive.
-    let site = function.code[function.pc_index(pc) + 1].load(Ordering::Relaxed);
-    // SAFETY: as the caller promises.
-    unsafe { primitive(thread, frame, &function.sites[site as usize]) }
 }
 
 /// An eventual send.

@@ -85,6 +85,11 @@ impl CodeMemory {
         unsafe { std::slice::from_raw_parts(address as *const u8, size) }
     }
 
+    /// Where all code begins.
+    pub fn start(&self) -> usize {
+        self.executable
+    }
+
     /// The bytes in use.
     pub fn used(&self) -> usize {
         *self.used.lock()

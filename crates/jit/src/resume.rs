@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use squall_bytecode::codes::internal::HALT;
 use squall_heap::Word;
-use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::function::{CodeKind, Function, Site};
 use squall_runtime::tiers::stack::halt_code;
 use squall_runtime::tiers::thread::{Around, State, Thread};
 
@@ -65,22 +65,40 @@ pub fn function_of(state: State) -> Option<&'static Function> {
 /// Notes the activations around the one in the state that get native frames when the state goes on in machine code.
 #[inline]
 pub fn note_around(thread: &mut Thread) {
-    thread.begin_code();
-    let kind = thread.code_kind();
+    match thread.code_kind() {
+        CodeKind::Bare => note_around_bare(thread),
+        kind => {
+            thread.begin_code();
+            note_each(thread, |site| {
+                // SAFETY: functions are immortal, and the special sites have none.
+                let caller = unsafe { site.function.as_ref() }?;
+                Code::of(caller, kind)?.return_place(site.pc as usize)
+            });
+        }
+    }
+}
+
+/// As [`note_around`], for bare code.
+#[inline(always)]
+pub fn note_around_bare(thread: &mut Thread) {
+    thread.end_code();
+    let code = thread.native_stack.code;
+    note_each(thread, |site| {
+        let resumption = site.resumption();
+        (resumption != 0).then(|| code + resumption as usize)
+    });
+}
+
+/// Notes the activations for whose calls there is a return address.
+#[inline(always)]
+fn note_each(thread: &mut Thread, return_address: impl Fn(&'static Site) -> Option<usize>) {
     let mut frame = thread.state.frame;
     let mut count = 0;
     for around in &mut thread.native_stack.around {
-        // SAFETY: below each active frame is the site of its call; sites and functions are immortal, and the special
-        // sites have no function.
-        let (site, caller) = unsafe {
-            let site: &'static Site = &*frame.sub(1).cast::<*const Site>().read();
-            (site, site.function.as_ref())
-        };
-        let code = caller.and_then(|caller| Code::of(caller, kind));
-        let Some(address) = code.and_then(|code| code.return_place(site.pc as usize)) else {
-            break;
-        };
-        *around = Around { return_address: address, inner: frame.cast() };
+        // SAFETY: below each active frame is the site of its call; sites are immortal.
+        let site: &'static Site = unsafe { &*frame.sub(1).cast::<*const Site>().read() };
+        let Some(return_address) = return_address(site) else { break };
+        *around = Around { return_address, inner: frame.cast() };
         frame = frame.wrapping_sub(usize::from(site.window));
         count += 1;
     }

@@ -102,6 +102,7 @@ impl Tier for Mixed {
         if thread.native_stack.floor == 0 {
             thread.native_stack.floor = end_of_stack() + RESERVE;
             thread.native_stack.countdown = 1;
+            thread.native_stack.code = self.compiler.memory().start();
         }
         // C may have been called by other machine code, and have called back into this.
         let (outer_stack, outer) = (thread.native_stack, thread.runs_guarded);

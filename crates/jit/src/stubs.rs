@@ -61,8 +61,9 @@ impl Next {
     pub const LEAVE: u64 = 3;
     /// Goes on in optimised code of the activation, which the operand's address begins; the state has its function.
     pub const UNIT: u64 = 4;
-    /// Abandons the native stack, and goes on at the operand's address, which is the place of the state; the activations
-    /// around are noted ([`crate::resume`]).
+    /// Abandons the native stack, and goes on at the operand's address: the place of the state, or that after the call in
+    /// which the state stands, with the value of [`NativeStack`](squall_runtime::tiers::thread::NativeStack). The
+    /// activations around are noted ([`crate::resume`]).
     pub const RESUME: u64 = 5;
 }
 
@@ -71,6 +72,8 @@ impl Next {
 pub enum Helper {
     /// A primitive that an instruction names.
     Primitive,
+    /// The same, if the primitive has a direct form.
+    Meet,
     /// An instruction that the interpreter runs.
     Step,
     /// A poll before the instruction in `rsi` of the function in `rdx`.
@@ -103,6 +106,7 @@ pub enum Helper {
 /// The names of the helpers, in their order.
 const HELPER_NAMES: [&str; HELPERS] = [
     "primitive",
+    "meet",
     "step",
     "poll",
     "make closure",
@@ -520,6 +524,7 @@ fn make_frames(ops: &mut Assembler) -> usize {
         ; sub ecx, 1
         ; jnz <around
         ; innermost:
+        ; mov rax, [r15 + offset::VALUE]
         ; jmp rdx
     );
     calls

@@ -42,7 +42,9 @@ pub mod stack {
 
 /// Linked functions, their sites and constants.
 pub mod function {
-    pub use crate::model::function::{Constant, Entries, Function, MOST_ENTRIES, Site, feedback};
+    pub use crate::model::function::{
+        Constant, Entries, Function, MOST_ENTRIES, NOWHERE, Site, feedback,
+    };
     pub use crate::model::native_code::{CALL, CodeKind, NativeCode, TURN, compile_after};
 }
 
@@ -68,7 +70,7 @@ pub mod primitive {
 
 /// What primitives answer, and why instructions fail.
 pub mod outcome {
-    pub use crate::model::outcome::{Failure, FailureReason, Outcome};
+    pub use crate::model::outcome::{Failure, FailureReason, Meeting, Outcome};
 }
 
 /// The types of registers.
@@ -187,9 +189,15 @@ pub mod transaction {
 /// What processes of typed code do with each other.
 pub mod processes {
     pub use crate::concurrency::processes::{
-        accept, accepted, choice, done, end_of, fall, faults, forks, give_way, make_barrier,
-        make_channel, now, poison, read, registers, sleep, spawn, synchronize, write,
+        Waited, accept, accepted, choice, done, end_of, fall, faults, forks, give_way,
+        make_barrier, make_channel, meet, now, poison, read, registers, sleep, spawn, synchronize,
+        write,
     };
+}
+
+/// Strands that go on in the place of others.
+pub mod switches {
+    pub use crate::concurrency::worker::Answer;
 }
 
 /// Channels of objects.

@@ -5,6 +5,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{self, InstBuilder};
 use cranelift_codegen::isa::CallConv;
+use squall_bytecode::instructions::Opcode;
 
 use crate::facts::{Helper, Symbol};
 use crate::ir::entities::{ActivationId, FunctionRef, Inst};
@@ -78,8 +79,13 @@ impl Lowering<'_, '_> {
     /// Has the runtime execute an instruction; answers what that defines.
     pub fn execute(&mut self, activation: ActivationId, pc: u32) -> ir::Value {
         let function = self.unit.activations[activation.index()].function;
-        let helper = Helper::Instruction(self.opcode(activation, pc));
+        let opcode = self.opcode(activation, pc);
+        let helper = Helper::Instruction(opcode);
         let frame = self.frame_of(activation);
+        if opcode == Opcode::Primitive as u8 {
+            let site = self.symbol(Symbol::Site(function, pc));
+            return self.call_helper(helper, &[frame, site]);
+        }
         let instruction = self.symbol(Symbol::Instruction(function, pc));
         let function = self.symbol(Symbol::Function(function));
         self.call_helper(helper, &[frame, instruction, function])

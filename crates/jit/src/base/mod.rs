@@ -34,7 +34,7 @@ use squall_bytecode::instructions::Field;
 use squall_bytecode::register_set::RegisterSet;
 use squall_compiler::words::{NO_ANSWER, is_harmless};
 use squall_heap::{LayoutId, UNLOGGED, Word, slot_kinds};
-use squall_runtime::tiers::function::{CodeKind, Function, Site};
+use squall_runtime::tiers::function::{CodeKind, Function, NOWHERE, Site};
 use squall_runtime::tiers::hashing;
 use squall_runtime::tiers::known;
 
@@ -177,7 +177,9 @@ impl Emitter<'_> {
             }
             let label = self.labels[next];
             returns[site.pc as usize] = self.ops.offset().0 as u32;
-            self.store_result(usize::from(site.destination));
+            if site.destination != NOWHERE {
+                self.store_result(usize::from(site.destination));
+            }
             self.jump(label);
         }
         returns

@@ -10,6 +10,7 @@ use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::entities::FunctionId;
 use squall_bytecode::instructions::{Field, Opcode};
+use squall_runtime::tiers::calls;
 use squall_runtime::tiers::function::{Function, Site, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::{Action, CacheEntry};
@@ -77,7 +78,11 @@ impl Emitter<'_> {
             }
             Opcode::Primitive => {
                 let site = self.linked_site(instruction);
-                self.helped_call(site, Helper::Primitive);
+                let helper = match calls::primitive_of(site).direct_form() {
+                    Some(_) => Helper::Meet,
+                    None => Helper::Primitive,
+                };
+                self.helped_call(site, helper);
             }
             Opcode::CallIndirect => {
                 let site = self.linked_site(instruction);

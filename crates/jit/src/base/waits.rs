@@ -39,30 +39,34 @@ impl Emitter<'_> {
         );
     }
 
-    /// What is read is a word. Where the register holds bits without a tag, the strand goes on at the link word, which
-    /// takes the tag off.
+    /// What is read is a word, in `rax`. Where the register holds bits without a tag, the link word takes the tag off; a strand
+    /// that has waited may go on there, with the word in the register.
     fn read(&mut self, instruction: &Instruction) {
         self.wait(instruction, Helper::Read, register(instruction, Field::B));
+        let destination = register(instruction, Field::A);
         let link = instruction.pc + 1;
         let site = self.site_of_link(instruction);
         if self.function.pc_index(site.return_pc) != link {
-            return;
+            return self.store_result(destination);
         }
         debug_assert!(self.link(instruction) as u8 == RECEIVED);
-        self.begin(link);
-        let (other, destination) = (self.label(), place(register(instruction, Field::A)));
+        let (untag, other) = (self.label(), self.label());
         dynasm!(self.ops
             ; .arch x64
-            ; mov rax, [rbx + destination]
+            ; =>untag
             ; mov ecx, eax
             ; and ecx, TAG_MASK as i32
             ; cmp ecx, TAG_SMALL_INTEGER as i32
             ; jne =>other
             ; sar rax, TAG_BITS as i8
-            ; mov [rbx + destination], rax
+            ; mov [rbx + place(destination)], rax
         );
         self.later(move |emitter| {
+            emitter.begin(link);
+            emitter.load_rax(destination);
+            emitter.jump(untag);
             emitter.bind(other);
+            emitter.store_result(destination);
             emitter.step_at(link);
         });
     }

@@ -160,8 +160,7 @@ impl Listing<'_> {
     fn base_code(&self, code: &'static Code) -> String {
         let Some(compiler) = Compiler::of_process() else { return String::new() };
         let bytes = compiler.memory().code(code.entry, code.size);
-        let mut lines: Vec<_> = code.lines().collect();
-        lines.sort_by_key(|line| line.offset);
+        let lines = code.lines();
         let function = code.function;
         let piece = Piece { address: code.entry, bytes, function, lines: &lines, exits: &[] };
         machine::text(&piece, &self.names)

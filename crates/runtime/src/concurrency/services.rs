@@ -5,7 +5,7 @@ use squall_heap::{Object, Word};
 
 use crate::concurrency::foreign::callbacks;
 use crate::concurrency::transactions::{access, transaction};
-use crate::concurrency::{channels, polls, stalls, switches, values};
+use crate::concurrency::{channels, polls, stalls, switches, values, worker};
 use crate::model::outcome::{Failure, Outcome};
 use crate::state::services::Services;
 use crate::state::stack::Activation;
@@ -30,11 +30,13 @@ impl Services for Concurrency {
     }
 
     fn parked(&self, thread: &mut Thread) {
-        switches::parked(thread);
+        let answer = switches::parked(thread);
+        worker::complete(thread, answer);
     }
 
     fn yields(&self, thread: &mut Thread) {
-        switches::yields(thread);
+        let answer = switches::yields(thread);
+        worker::complete(thread, answer);
     }
 
     fn load(&self, thread: &mut Thread, object: Object, slot: usize) -> Result<Word, Failure> {

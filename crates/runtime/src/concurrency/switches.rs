@@ -13,16 +13,21 @@
 //! Between processes, which are in no vat, even fewer questions are necessary: those of `is_plain` to the thread, and of
 //! [`Held::is_plain`](strand::Held::is_plain) to the next strand.
 //!
+//! A switch leaves the last step to the tier: if the next strand waited in a call, it answers the value of that call, which
+//! machine code puts where it goes on. [`Thread::state`] stands in the call until then.
+//!
 //! Invariants: the order of strands is the one of the worker's loop, so a seed's schedule does not depend on switches.
 //! The strand that is left was parked, or is in a queue. There are at most [`IN_A_RUN`] switches in one run of the tier,
 //! so that the loop looks at its condition, and at the clock.
 
 use squall_events::Kind;
+use squall_heap::Word;
 
 use crate::concurrency::vats::Ready;
 use crate::concurrency::waiting::{self, Place};
-use crate::concurrency::worker;
+use crate::concurrency::worker::{self, Answer};
 use crate::execution::calls;
+use crate::model::function::Site;
 use crate::state::items::{Item, ItemKind};
 use crate::state::recording;
 use crate::state::strand::{self, Claimed, Model, Standing, StrandRef};
@@ -34,7 +39,7 @@ pub const IN_A_RUN: u32 = 64;
 
 /// The strand that ran here was parked: the next one goes on here, or the tier stops.
 #[inline(always)]
-pub fn parked(thread: &mut Thread) {
+pub fn parked(thread: &mut Thread) -> Option<Answer> {
     match is_plain(thread) {
         true => go_on_plainly(thread),
         false => parked_in_general(thread),
@@ -42,48 +47,77 @@ pub fn parked(thread: &mut Thread) {
 }
 
 #[inline(never)]
-fn parked_in_general(thread: &mut Thread) {
+fn parked_in_general(thread: &mut Thread) -> Option<Answer> {
     match may_switch(thread) {
         true => go_on_in_general(thread),
-        false => calls::stop(thread, Stop::Parked),
+        false => stop(thread),
     }
+}
+
+/// The worker's loop goes on.
+#[cold]
+fn stop(thread: &mut Thread) -> Option<Answer> {
+    calls::stop(thread, Stop::Parked);
+    None
 }
 
 /// The strand that runs here, whose state is saved, yields to all others: the next one goes on here, or the tier stops.
 #[inline(always)]
-pub fn yields(thread: &mut Thread) {
+pub fn yields(thread: &mut Thread) -> Option<Answer> {
+    yields_at(thread, None)
+}
+
+/// As [`yields`], in the call of a site, which answers nil.
+#[inline(always)]
+pub fn yields_in_call(thread: &mut Thread, site: &'static Site) -> Option<Answer> {
+    yields_at(thread, Some(site))
+}
+
+#[inline(always)]
+fn yields_at(thread: &mut Thread, call: Option<&'static Site>) -> Option<Answer> {
     if !is_plain(thread) || !waiting::is_free_to_go(thread.strand()) {
-        return yields_in_general(thread);
+        return yields_in_general(thread, call);
     }
-    let stopped = stop_to_yield(thread);
+    let stopped = stop_to_yield(thread, call);
     stopped.set_ready();
     thread.worker.push(Item::strand(stopped.hand_on()));
-    go_on_plainly(thread);
+    go_on_plainly(thread)
 }
 
 #[inline(never)]
-fn yields_in_general(thread: &mut Thread) {
+fn yields_in_general(thread: &mut Thread, call: Option<&'static Site>) -> Option<Answer> {
     if !may_switch(thread) {
+        if let Some(site) = call {
+            calls::complete(thread, site, Word::NIL);
+        }
         thread.yields = true;
-        return calls::preempt(thread);
+        calls::preempt(thread);
+        return None;
     }
     thread.note(Kind::StrandPreempted, || [recording::number_of(thread.strand())]);
-    let stopped = stop_to_yield(thread);
+    let stopped = stop_to_yield(thread, call);
     let Some(vat) = rotated_vat(thread, &stopped) else {
         waiting::make_ready(thread, stopped, Place::Last);
         return go_on_in_general(thread);
     };
     count_switch(thread);
     let next = next_of_vat(thread, vat, stopped);
-    go_on_if_found(thread, next);
+    go_on_if_found(thread, next)
 }
 
 /// The strand that runs here, whose state is saved, leaves the thread for a queue.
 #[inline(always)]
-fn stop_to_yield(thread: &mut Thread) -> Claimed {
+fn stop_to_yield(thread: &mut Thread, call: Option<&'static Site>) -> Claimed {
     let stopped = thread.stop_plain();
-    stopped.stand_at(thread.state, Standing::BeforeInstruction);
     strand::touch(thread, stopped.strand());
+    match call {
+        None => stopped.stand_at(thread.state, Standing::BeforeInstruction),
+        Some(site) => {
+            stopped.stand_at(thread.state, Standing::InCall);
+            stopped.set_site(Some(site));
+            stopped.set_slot(&mut thread.mutator, strand::slots::VALUE, Word::NIL);
+        }
+    }
     stopped
 }
 
@@ -97,7 +131,7 @@ fn is_plain(thread: &Thread) -> bool {
 /// The next strand goes on here, after one that has left a [plain](is_plain) thread. If the next one needs no more than
 /// such a thread has, it is entered at once.
 #[inline(always)]
-fn go_on_plainly(thread: &mut Thread) {
+fn go_on_plainly(thread: &mut Thread) -> Option<Answer> {
     let Some(item) = thread.worker.try_near() else { return go_on_in_general(thread) };
     count_switch(thread);
     let Some(strand) = item.strand_alone() else { return go_on_at(thread, item) };
@@ -108,29 +142,29 @@ fn go_on_plainly(thread: &mut Thread) {
         return go_on_at(thread, item);
     }
     thread.native_stack.is_outdated = true;
-    worker::enter_plainly(thread, strand);
+    worker::enter_plainly(thread, strand)
 }
 
 /// Goes on with an item that this worker has begun.
 #[inline(never)]
-fn go_on_at(thread: &mut Thread, item: Item) {
+fn go_on_at(thread: &mut Thread, item: Item) -> Option<Answer> {
     let next = strand_of_item(thread, item);
-    go_on_if_found(thread, next);
+    go_on_if_found(thread, next)
 }
 
 /// The next strand goes on here, or the tier stops.
 #[inline(never)]
-fn go_on_in_general(thread: &mut Thread) {
+fn go_on_in_general(thread: &mut Thread) -> Option<Answer> {
     count_switch(thread);
     let next = next_strand(thread);
-    go_on_if_found(thread, next);
+    go_on_if_found(thread, next)
 }
 
 /// The strand goes on here; if there is none, the tier stops.
-fn go_on_if_found(thread: &mut Thread, next: Option<Claimed>) {
+fn go_on_if_found(thread: &mut Thread, next: Option<Claimed>) -> Option<Answer> {
     match next {
         Some(next) => go_on(thread, next),
-        None => calls::stop(thread, Stop::Parked),
+        None => stop(thread),
     }
 }
 
@@ -236,13 +270,16 @@ fn may_be_entered(thread: &Thread, strand: &Claimed) -> bool {
 }
 
 /// Enters a strand; the state says where the tier goes on.
-fn go_on(thread: &mut Thread, strand: Claimed) {
+fn go_on(thread: &mut Thread, strand: Claimed) -> Option<Answer> {
     thread.native_stack.is_outdated = true;
-    worker::replace(thread, strand);
-    worker::end_if_killed(thread);
-    let goes_on_otherwise = thread.is_guarded != thread.runs_guarded || thread.watch.steps;
-    if goes_on_otherwise && thread.stop == Stop::Returned {
+    let answer = worker::replace(thread, strand);
+    if thread.is_guarded == thread.runs_guarded && !thread.watch.steps {
+        return answer;
+    }
+    worker::complete(thread, answer);
+    if thread.stop == Stop::Returned {
         thread.resumption = thread.state;
         calls::stop(thread, Stop::Switched);
     }
+    None
 }

@@ -119,7 +119,7 @@ fn is_unfinished(vm: &Vm, object: Object) -> bool {
 
 /// Whether one look shows that this is a value.
 #[inline]
-fn is_known_value(word: Word) -> bool {
+pub fn is_known_value(word: Word) -> bool {
     let Some(object) = word.as_object() else { return true };
     match object.layout() {
         known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => true,

@@ -474,10 +474,10 @@ fn make_next(thread: &mut Thread, strand: Claimed) {
     thread.worker.push_next(Item::strand(strand.hand_on()));
 }
 
-/// Whether a strand is in no vat, has no home and no call of C below it, so that any worker runs it.
+/// Whether a strand needs to own no vat, and has no home and no call of C below it, so that any worker runs it.
 #[inline(always)]
 pub fn is_free_to_go(strand: StrandRef) -> bool {
-    strand.vat().is_none() && strand.affinity.is_free()
+    strand.is_beside_others() && strand.affinity.is_free()
 }
 
 /// Makes a claimed strand ready, whose waiters stay where they are.

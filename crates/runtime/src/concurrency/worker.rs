@@ -372,39 +372,71 @@ fn stop_again(thread: &mut Thread, stop: Stop) {
 pub(super) fn enter(thread: &mut Thread, strand: Claimed) {
     let is_in_call = note_running(thread, &strand);
     thread.enter_strand(strand);
-    entered(thread, is_in_call);
+    let answer = entered(thread, is_in_call);
+    complete(thread, answer);
 }
 
-/// As [`enter`], in the place of a strand that is parked or in a queue.
+/// The value that a strand's call answers. The strand has been entered, and its state still stands in the call. No GC point
+/// comes before the call is [completed](complete).
+#[must_use]
+pub struct Answer {
+    /// The call.
+    pub site: &'static Site,
+    /// The value.
+    pub value: Word,
+}
+
+impl Answer {
+    /// Completes the call, so that the state says where the strand goes on.
+    #[inline(always)]
+    pub fn complete(self, thread: &mut Thread) {
+        calls::complete(thread, self.site, self.value);
+    }
+}
+
+/// Completes the call that the strand waited in, if it still stands there.
 #[inline(always)]
-pub(super) fn replace(thread: &mut Thread, next: Claimed) {
+pub fn complete(thread: &mut Thread, answer: Option<Answer>) {
+    if let Some(answer) = answer {
+        answer.complete(thread);
+    }
+}
+
+/// As [`enter`], in the place of a strand that is parked or in a queue. Answers the value of its call if there is nothing
+/// else to do.
+#[inline(always)]
+pub(super) fn replace(thread: &mut Thread, next: Claimed) -> Option<Answer> {
     let is_in_call = note_running(thread, &next);
     thread.replace_strand(next);
-    entered(thread, is_in_call);
+    let answer = entered(thread, is_in_call);
+    if thread.sandbox.is_none() && !thread.strand().has_wishes() {
+        return answer;
+    }
+    complete(thread, answer);
+    end_if_killed(thread);
+    None
 }
 
 /// The second half of entering a strand, which waited in a call or not.
 #[inline(always)]
-fn entered(thread: &mut Thread, is_in_call: bool) {
+fn entered(thread: &mut Thread, is_in_call: bool) -> Option<Answer> {
     shared::look_for_others(thread);
-    if is_in_call {
-        deliver(thread);
-    }
+    if is_in_call { deliver(thread) } else { None }
 }
 
-/// As [`replace`], of a [plain](crate::concurrency::switches) thread by a strand that is plain, too. Ends the strand if that
-/// was asked for.
+/// As [`replace`], of a [plain](crate::concurrency::switches) thread by a strand that is plain, too.
 #[inline(always)]
-pub(super) fn enter_plainly(thread: &mut Thread, next: Claimed) {
+pub(super) fn enter_plainly(thread: &mut Thread, next: Claimed) -> Option<Answer> {
     next.set_running(thread.worker_index());
     let is_in_call = next.is_in_call();
     thread.enter_plain(next);
-    if is_in_call {
-        deliver(thread);
+    let answer = if is_in_call { deliver(thread) } else { None };
+    if !thread.strand().has_wishes() {
+        return answer;
     }
-    if thread.strand().has_wishes() {
-        end_if_killed(thread);
-    }
+    complete(thread, answer);
+    end_if_killed(thread);
+    None
 }
 
 /// Notes where the strand runs, and with which priority its vat does. Answers whether the strand has waited in a call.
@@ -461,16 +493,17 @@ fn kill(thread: &mut Thread, strand: StrandRef) {
     }
 }
 
-/// Completes the call that the strand was parked in.
+/// Goes on after the call that the strand was parked in, or answers the value with which that is to be completed.
 #[inline(always)]
-fn deliver(thread: &mut Thread) {
+fn deliver(thread: &mut Thread) -> Option<Answer> {
     let strand = thread.running();
     let value = strand.slot(strand::slots::VALUE);
-    let Some(site) = strand.take_site() else { return };
-    match strand.gets_value() {
-        true => calls::complete(thread, site, value),
-        false => deliver_specially(thread, site, strand.delivery(), value),
+    let site = strand.take_site()?;
+    if strand.gets_value() {
+        return Some(Answer { site, value });
     }
+    deliver_specially(thread, site, strand.delivery(), value);
+    None
 }
 
 #[cold]

@@ -254,6 +254,9 @@ pub struct Site {
     compiled: AtomicU8,
     /// What else was observed, for the optimising compiler: the bits of [`feedback`].
     pub feedback: AtomicU8,
+    /// Where the function's bare machine code goes on after the call, with the value in a register: the distance from the
+    /// beginning of all machine code, or 0 if there is no such place.
+    resumption: AtomicU32,
 }
 
 /// Bits of [`Site::feedback`]. Machine code sets them with plain stores; a bit that is lost is observed again.
@@ -303,7 +306,21 @@ impl Site {
             arguments: 0,
             compiled: AtomicU8::new(0),
             feedback: AtomicU8::new(0),
+            resumption: AtomicU32::new(0),
         }
+    }
+
+    /// Where the function's bare machine code goes on after the call, with the value in a register: the distance from the
+    /// beginning of all machine code, or 0 if there is no such place.
+    #[inline(always)]
+    pub fn resumption(&self) -> u32 {
+        // Acquire: the code was complete before its place was known.
+        self.resumption.load(Ordering::Acquire)
+    }
+
+    /// Changes the place where the machine code goes on.
+    pub fn set_resumption(&self, distance: u32) {
+        self.resumption.store(distance, Ordering::Release);
     }
 
     /// Whether a call that returns here returns to machine code.

@@ -39,6 +39,32 @@ pub enum Outcome {
     Guard(Word),
 }
 
+/// How the direct form of a primitive went, which may wait for other strands.
+#[must_use]
+pub enum Meeting {
+    /// It is done, and answers this.
+    Done(Word),
+    /// The strand was parked: it continues with the delivery of the strand that wakes it.
+    Waits,
+    /// It answers nil, after other strands had their turn.
+    Yields,
+    /// Nothing has happened.
+    Unusual,
+}
+
+impl Meeting {
+    /// The outcome of the primitive; nothing if its general form has to follow.
+    #[inline(always)]
+    pub fn outcome(self) -> Option<Outcome> {
+        match self {
+            Meeting::Done(value) => Some(Outcome::Return(value)),
+            Meeting::Waits => Some(Outcome::Park),
+            Meeting::Yields => Some(Outcome::Yield(Word::NIL)),
+            Meeting::Unusual => None,
+        }
+    }
+}
+
 /// Declares [`FailureReason`] with the kernel's method for each.
 macro_rules! failure_reasons {
     ($($(#[doc = $doc:literal])* $name:ident $selector:literal;)*) => {

@@ -15,6 +15,8 @@ pub struct Primitive {
     pub(crate) leaf: Code,
     /// A function that does its work for many arguments while the strand's state is not saved, or null.
     pub(crate) short_form: Code,
+    /// A function that does its work in the usual case, and may let another strand go on, or null.
+    pub(crate) direct_form: Code,
     /// The form that lets tiers do its work instead of calling `run`.
     pub shape: Shape,
     /// How much work it is.

@@ -28,6 +28,10 @@ pub struct NativeStack {
     /// Whether the strand has left the thread since machine code was entered or gone on. Even if it is back at the same
     /// place, it may have run elsewhere meanwhile, and what is on the native stack is out of date.
     pub is_outdated: bool,
+    /// The value of the call after which machine code goes on, unless it goes on before an instruction.
+    pub value: u64,
+    /// Where all machine code begins.
+    pub code: usize,
     /// The address below which machine code does not call deeper; 0 as long as nothing has set it.
     pub floor: usize,
     /// How often the interpreter still goes on at hot code before it leaves it to machine code.
@@ -46,6 +50,8 @@ impl NativeStack {
         around: [Around { return_address: 0, inner: std::ptr::null_mut() }; Self::MOST_AROUND],
         depth: 0,
         is_outdated: false,
+        value: 0,
+        code: 0,
         floor: 0,
         linger: 0,
         countdown: 0,

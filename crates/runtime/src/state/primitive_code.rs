@@ -3,7 +3,7 @@
 
 use squall_heap::{Format, WORD_BYTES, Word};
 
-use crate::model::outcome::Outcome;
+use crate::model::outcome::{Meeting, Outcome};
 use crate::model::primitive::{Code, Cost, Primitive, Shape};
 use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
@@ -23,6 +23,13 @@ pub type Leaf = fn(&Vm, Word, Word) -> Option<Word>;
 /// It gets the primitive's arguments, which are at most four, and any words beyond those. It reaches no GC point and signals
 /// nothing, so the strand's state need not be saved. Only machine code calls it, outside of transactions.
 pub type ShortForm = fn(&mut Thread, [Word; 4]) -> Option<Word>;
+
+/// The *direct form* of a primitive after which another strand may go on here: does its work in the usual case, and parks the
+/// strand if it has to wait.
+///
+/// It gets the primitive's arguments. It reaches no GC point. Only machine code calls it, with the state saved and the call
+/// noted. In a transaction no case is usual.
+pub type DirectForm = fn(&mut Thread, Window) -> Meeting;
 
 impl Primitive {
     /// A primitive that tiers just call.
@@ -54,12 +61,25 @@ impl Primitive {
     /// A primitive that tiers may do themselves, or that has an effect.
     pub const fn shaped(name: &'static str, shape: Shape, run: PrimitiveFunction) -> Primitive {
         let (code, none) = (Code(run as *const ()), Code(std::ptr::null()));
-        Primitive { name, code, leaf: none, short_form: none, shape, cost: Cost::Call }
+        Primitive {
+            name,
+            code,
+            leaf: none,
+            short_form: none,
+            direct_form: none,
+            shape,
+            cost: Cost::Call,
+        }
     }
 
     /// The same, with a short form.
     pub const fn with_short_form(self, short_form: ShortForm) -> Primitive {
         Primitive { short_form: Code(short_form as *const ()), ..self }
+    }
+
+    /// The same, with a direct form.
+    pub const fn with_direct_form(self, direct_form: DirectForm) -> Primitive {
+        Primitive { direct_form: Code(direct_form as *const ()), ..self }
     }
 
     /// The same, passing over its arguments once or a few times.
@@ -98,6 +118,14 @@ impl Primitive {
     pub fn short_form(&self) -> Option<ShortForm> {
         // SAFETY: only `shaped` and `with_short_form` set it: null, or a function of this type, whose option is null for none.
         unsafe { std::mem::transmute::<*const (), Option<ShortForm>>(self.short_form.0) }
+    }
+
+    /// The direct form, if it has one.
+    #[inline(always)]
+    pub fn direct_form(&self) -> Option<DirectForm> {
+        // SAFETY: only `shaped` and `with_direct_form` set it: null, or a function of this type, whose option is null for
+        // none.
+        unsafe { std::mem::transmute::<*const (), Option<DirectForm>>(self.direct_form.0) }
     }
 
     /// The value for the window's words, if the leaf answers one.

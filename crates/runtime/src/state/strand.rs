@@ -365,6 +365,12 @@ impl StrandRef {
         self.model.get()
     }
 
+    /// Whether it runs without regard to other strands of its vat, if it has one.
+    #[inline(always)]
+    pub fn is_beside_others(self) -> bool {
+        self.vat().is_none() || self.model() == Model::Parallel
+    }
+
     /// Its purpose.
     #[inline(always)]
     pub fn role(self) -> Role {

@@ -673,16 +673,22 @@ impl Thread {
             self.transaction = claimed.take_transaction();
         }
         self.running = Some(claimed.run());
-        // There is no poll between the look at the memory and this: see `enter_strand`.
+        self.be_plain_in(vat);
+        self.reset_limit();
+    }
+
+    /// Accesses of this thread are bare from now on, in this vat if there is one, which has no memory: there is no poll between
+    /// the look at that and this, see [`Thread::enter_strand`].
+    #[inline(always)]
+    fn be_plain_in(&self, vat: Option<VatRef>) {
         let plain_in = vat.map_or(0, VatRef::address);
         if self.plain_in.load(Ordering::Relaxed) != plain_in {
             self.leave_plain();
             self.plain_in.store(plain_in, Ordering::Relaxed);
         }
-        self.reset_limit();
     }
 
-    /// As [`Thread::replace_strand`], if neither the thread nor the strand has a vat, sandbox or transaction.
+    /// As [`Thread::replace_strand`], if the thread is [plain](Thread::is_plain) and the strand is, too.
     #[inline(always)]
     pub fn enter_plain(&mut self, mut claimed: Claimed) {
         debug_assert!(
@@ -691,8 +697,9 @@ impl Thread {
         debug_assert!(self.sandbox.is_none() && claimed.is_plain());
         self.begin_state(claimed.strand());
         let limit = claimed.stack().limit();
+        let vat = claimed.vat();
         self.running = Some(claimed.run());
-        self.leave_plain();
+        self.be_plain_in(vat);
         self.set_limit(limit);
     }
 
@@ -804,12 +811,17 @@ impl Thread {
     }
 
     /// From now on no accesses of this thread are bare: another thread may wait for that (`guarding.rs`).
-    #[inline]
+    #[inline(always)]
     pub fn leave_plain(&self) {
         if self.plain_in.load(Ordering::Relaxed) != 0 {
-            self.plain_in.store(0, Ordering::Release);
-            self.vm.transactions.became_guarded.tell();
+            self.tell_that_plain_was_left();
         }
+    }
+
+    #[inline(never)]
+    fn tell_that_plain_was_left(&self) {
+        self.plain_in.store(0, Ordering::Release);
+        self.vm.transactions.became_guarded.tell();
     }
 
     /// The activation the tier is in, if there is one. The state must be saved.

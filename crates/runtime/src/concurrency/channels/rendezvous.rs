@@ -15,31 +15,9 @@ use super::slots::{BUFFER, POISONED, READERS, SANDBOX, TYPE, WRITERS};
 use super::{AS_IT_IS, get};
 use crate::concurrency::waiting::{self, Sole};
 use crate::model::known;
-use crate::model::outcome::Outcome;
+use crate::model::outcome::Meeting;
 use crate::state::strand::{Claimed, waiter};
 use crate::state::thread::Thread;
-
-/// How an operation went.
-pub enum Meeting {
-    /// It is done, and answers this.
-    Done(Word),
-    /// The strand was parked.
-    Waits,
-    /// Nothing has happened.
-    Unusual,
-}
-
-impl Meeting {
-    /// The outcome of a primitive; nothing if the general operation has to follow.
-    #[inline(always)]
-    pub fn outcome(self) -> Option<Outcome> {
-        match self {
-            Meeting::Done(value) => Some(Outcome::Return(value)),
-            Meeting::Waits => Some(Outcome::Park),
-            Meeting::Unusual => None,
-        }
-    }
-}
 
 /// The side of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use squall_heap::Word;
 
-use crate::concurrency::channels::rendezvous::{self, Meeting, Side};
+use crate::concurrency::channels::rendezvous::{self, Side};
 use crate::concurrency::channels::{self, End};
 use crate::concurrency::locks;
 use crate::concurrency::strands;
@@ -30,12 +30,14 @@ use crate::concurrency::timers;
 use crate::concurrency::transactions::transaction;
 use crate::concurrency::values::is_value;
 use crate::concurrency::waiting::{self, Place};
+use crate::concurrency::worker::{self, Answer};
 use crate::execution::calls;
 use crate::model::function::{Function, NOWHERE, Site};
 use crate::model::known;
-use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::outcome::{Failure, FailureReason, Meeting, Outcome};
 use crate::model::types::Shape;
 use crate::objects::classes::not_a_value;
+use crate::state::primitive_code::DirectForm;
 use crate::state::stack::{CHUNK_HEADER, exit_site};
 use crate::state::strand::{self, Claimed, Model, Role, Standing};
 use crate::state::thread::{State, Thread, Window};
@@ -73,23 +75,63 @@ pub fn make_channel(
     }
 }
 
-/// Reads from the channel in a register.
-#[inline]
-pub fn read(thread: &mut Thread, site: &'static Site, channel: usize) {
-    thread.call_site = Some(site);
-    match rendezvous::read(thread, get(thread, channel), Side::Typed) {
-        Meeting::Unusual => read_in_general(thread, site, channel),
-        meeting => met(thread, site, meeting),
+/// The way on after an instruction that may have waited.
+#[must_use]
+pub enum Waited {
+    /// The state says it, or the tier is to stop.
+    Elsewhere,
+    /// The strand, which may be another one now, goes on after a call with its value; the state stands in the call.
+    After(Answer),
+    /// The same strand goes on after the instruction, which answers this.
+    Done(Word),
+}
+
+impl Waited {
+    /// The strand was parked, and this is the next one's.
+    #[inline(always)]
+    fn switched(answer: Option<Answer>) -> Waited {
+        answer.map_or(Waited::Elsewhere, Waited::After)
+    }
+
+    /// Completes the call at this site or another one, so that the state says all.
+    #[inline(always)]
+    pub fn complete(self, thread: &mut Thread, site: &'static Site) {
+        match self {
+            Waited::Elsewhere => {}
+            Waited::After(answer) => worker::complete(thread, Some(answer)),
+            Waited::Done(value) => calls::complete(thread, site, value),
+        }
     }
 }
 
-/// Goes on after an operation on a channel.
+/// Runs the direct form of a primitive, for the words of a window. None if nothing has happened.
 #[inline(always)]
-fn met(thread: &mut Thread, site: &'static Site, meeting: Meeting) {
-    match meeting {
-        Meeting::Done(value) => calls::complete(thread, site, value),
-        Meeting::Waits => switches::parked(thread),
-        Meeting::Unusual => {}
+pub fn meet(
+    thread: &mut Thread,
+    site: &'static Site,
+    form: DirectForm,
+    window: Window,
+) -> Option<Waited> {
+    thread.call_site = Some(site);
+    match form(thread, window) {
+        Meeting::Done(value) => Some(Waited::Done(value)),
+        Meeting::Waits => Some(Waited::switched(switches::parked(thread))),
+        Meeting::Yields => Some(Waited::switched(switches::yields_in_call(thread, site))),
+        Meeting::Unusual => None,
+    }
+}
+
+/// Reads from the channel in a register.
+#[inline(always)]
+pub fn read(thread: &mut Thread, site: &'static Site, channel: usize) -> Waited {
+    thread.call_site = Some(site);
+    match rendezvous::read(thread, get(thread, channel), Side::Typed) {
+        Meeting::Done(value) => Waited::Done(value),
+        Meeting::Waits => Waited::switched(switches::parked(thread)),
+        Meeting::Yields | Meeting::Unusual => {
+            read_in_general(thread, site, channel);
+            Waited::Elsewhere
+        }
     }
 }
 
@@ -99,16 +141,20 @@ fn read_in_general(thread: &mut Thread, site: &'static Site, channel: usize) {
 }
 
 /// Writes a register to the channel in another register. *GC point.*
-#[inline]
-pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
+#[inline(always)]
+pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) -> Waited {
     thread.call_site = Some(site);
     let meeting = match registers::immediate(thread, value) {
         Some(word) => rendezvous::write(thread, get(thread, channel), word, Side::Typed),
         None => Meeting::Unusual,
     };
     match meeting {
-        Meeting::Unusual => write_in_general(thread, site, channel, value),
-        meeting => met(thread, site, meeting),
+        Meeting::Done(value) => Waited::Done(value),
+        Meeting::Waits => Waited::switched(switches::parked(thread)),
+        Meeting::Yields | Meeting::Unusual => {
+            write_in_general(thread, site, channel, value);
+            Waited::Elsewhere
+        }
     }
 }
 
@@ -181,9 +227,8 @@ pub fn fall(thread: &mut Thread, site: &'static Site, bucket: usize) {
 
 /// Lets others run.
 #[inline]
-pub fn give_way(thread: &mut Thread, site: &'static Site) {
-    thread.state.pc = site.return_pc;
-    switches::yields(thread);
+pub fn give_way(thread: &mut Thread, site: &'static Site) -> Waited {
+    Waited::switched(switches::yields_in_call(thread, site))
 }
 
 /// Waits for as many milliseconds as a register says. *GC point.*

@@ -5,11 +5,12 @@ use squall_heap::Word;
 
 use super::answer;
 use super::strands::duration_argument;
+use crate::concurrency::channels::rendezvous::{self, Side};
 use crate::concurrency::channels::{self, End, Patience, ends};
 use crate::concurrency::locks;
-use crate::concurrency::values::is_value;
+use crate::concurrency::values::{is_known_value, is_value};
 use crate::model::known;
-use crate::model::outcome::{Failure, Outcome};
+use crate::model::outcome::{Failure, Meeting, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::classes;
 use crate::objects::number::size_argument;
@@ -23,8 +24,14 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("readChannel:", |thread, window| {
         outcome(channels::read_object(thread, window))
+    })
+    .with_direct_form(|thread, window| rendezvous::read(thread, window.get(0), Side::Untyped)),
+    Primitive::effect("channel:write:", write).with_direct_form(|thread, window| {
+        match is_known_value(window.get(1)) {
+            true => rendezvous::write(thread, window.get(0), window.get(1), Side::Untyped),
+            false => Meeting::Unusual,
+        }
     }),
-    Primitive::effect("channel:write:", write),
     Primitive::effect("poisonReading:", |thread, window| {
         answer(channels::poison(thread, window.get(0), End::Reading))
     }),

@@ -18,7 +18,7 @@ use crate::execution::stack_traces;
 use crate::execution::unwind;
 use crate::model::known;
 use crate::model::lookup::Action;
-use crate::model::outcome::{Failure, Outcome};
+use crate::model::outcome::{Failure, Meeting, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::block;
 use crate::objects::classes;
@@ -31,7 +31,8 @@ use crate::state::vat::{self, VatRef};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("sleep:", sleep),
-    Primitive::ordinary("yield", |_, _| Outcome::Yield(Word::NIL)),
+    Primitive::ordinary("yield", |_, _| Outcome::Yield(Word::NIL))
+        .with_direct_form(|_, _| Meeting::Yields),
     Primitive::effect("spawnParallel:with:", |thread, window| {
         answer(spawn(thread, window, 0, PARALLEL))
     }),

@@ -435,18 +435,19 @@ impl Held {
         if self.is_shared() { self.with_aside(|aside| aside.shared.take()) } else { None }
     }
 
-    /// Whether it is in no vat, sandbox and transaction, has no home and no call of C below it, and has nothing aside: a
-    /// thread that had another such strand needs nothing else for it.
+    /// Whether it is in no sandbox and transaction, needs to own no vat, has no home and no call of C below it, and has nothing
+    /// aside: a thread that had another such strand needs nothing else for it.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         // SAFETY: as for `is_shared`.
         let has_aside = unsafe { (*self.strand.aside.as_ptr()).is_some() };
-        // One test of all, without jumps. A strand with a call of C below has an affinity.
+        // A strand with a call of C below has an affinity.
         !self.has_transaction()
-            & !has_aside
-            & self.strand.vat().is_none()
-            & self.strand.sandbox().is_none()
-            & self.strand.affinity.is_free()
+            && !has_aside
+            && self.strand.sandbox().is_none()
+            && self.strand.affinity.is_free()
+            && self.strand.is_beside_others()
+            && self.strand.vat().is_none_or(|vat| vat.memory().is_none())
     }
 
     /// Does something with the unfinished works of the strand.
