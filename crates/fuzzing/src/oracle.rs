@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use squall::FileKind;
 use squall::embedding::{Budgets, Error, Sandbox, Value, Vm};
 
@@ -65,7 +66,9 @@ impl Machine {
             return Err(format!("code of the guest ran in the host: {heard}{talked}"));
         }
         match longest {
-            longest if longest > stall => Err(format!("the host stood still for {longest:?}")),
+            longest if longest.length() > stall => {
+                Err(format!("the host stood still: {longest:?}"))
+            }
             _ => Ok(()),
         }
     }
@@ -148,10 +151,46 @@ fn looked_at(vm: &Vm, object: &Value) -> String {
     texts.collect()
 }
 
+/// How often a wait must be too long to count although the machine did not work meanwhile: the system may let the whole
+/// process wait, but not for ever.
+const STANDSTILL: u32 = 12;
+
+/// A wait for an answer.
+///
+/// Only the time in which the machine worked counts against a guest. The rest is the system's, beside other work of the
+/// computer, or a standstill, which [`STANDSTILL`] finds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wait {
+    /// By the clock.
+    elapsed: Duration,
+    /// The processor time that the process used meanwhile.
+    worked: Duration,
+}
+
+impl Wait {
+    /// Runs something and measures it.
+    fn measure(run: impl FnOnce()) -> Wait {
+        let (begin, worked) = (Instant::now(), processor_time());
+        run();
+        Wait { elapsed: begin.elapsed(), worked: processor_time().saturating_sub(worked) }
+    }
+
+    /// The part that counts, which `stall` limits.
+    fn length(self) -> Duration {
+        self.elapsed.min(self.worked).max(self.elapsed / STANDSTILL)
+    }
+}
+
+/// What the process has used of all processors so far.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.try_into().unwrap_or_default()
+}
+
 /// A native thread that asks the host for an answer of its own, again and again, and keeps the longest wait.
 struct Ticker {
     is_over: Arc<AtomicBool>,
-    thread: thread::JoinHandle<Duration>,
+    thread: thread::JoinHandle<Wait>,
 }
 
 impl Ticker {
@@ -159,11 +198,12 @@ impl Ticker {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
         let thread = thread::spawn(move || {
-            let mut longest = Duration::ZERO;
+            let mut longest = Wait::default();
             while !over.load(Ordering::Relaxed) {
-                let begin = Instant::now();
-                _ = vm.call(&host, "tick", &[]);
-                longest = longest.max(begin.elapsed());
+                let wait = Wait::measure(|| _ = vm.call(&host, "tick", &[]));
+                if wait.length() > longest.length() {
+                    longest = wait;
+                }
                 thread::sleep(Duration::from_millis(2));
             }
             longest
@@ -171,9 +211,27 @@ impl Ticker {
         Ticker { is_over, thread }
     }
 
-    /// The longest time that the host needed for an answer.
-    fn stop(self) -> Duration {
+    /// The longest wait of the host for an answer.
+    fn stop(self) -> Wait {
         self.is_over.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or(Duration::MAX)
+        let failed = Wait { elapsed: Duration::MAX, worked: Duration::MAX };
+        self.thread.join().unwrap_or(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_time_in_which_the_machine_works_counts_until_it_stands() {
+        let wait = |elapsed, worked| {
+            let wait =
+                Wait { elapsed: Duration::from_secs(elapsed), worked: Duration::from_secs(worked) };
+            wait.length().as_secs()
+        };
+        assert_eq!(wait(6, 12), 6, "two processors worked for the machine");
+        assert_eq!(wait(6, 1), 1, "the system gave the processors to others");
+        assert_eq!(wait(120, 0), 10, "nothing moves");
     }
 }
