@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::{Value as Json, json};
@@ -170,13 +170,22 @@ impl Client {
         Ok((strand, line))
     }
 
-    /// The strand whose name begins like this.
-    fn strand_named(&mut self, kind: &str) -> Result<u64, Failed> {
-        let threads = self.ask("threads", json!({}))?;
-        let is_meant =
-            |thread: &&Json| thread["name"].as_str().is_some_and(|name| name.starts_with(kind));
-        let found = threads["threads"].as_array().into_iter().flatten().find(is_meant);
-        found.and_then(|thread| thread["id"].as_u64()).ok_or_else(|| "there is none".into())
+    /// The strand whose name begins like this, but not the other one. It may not have begun yet.
+    fn strand_named(&mut self, kind: &str, other: Option<u64>) -> Result<u64, Failed> {
+        let is_meant = |thread: &&Json| {
+            thread["name"].as_str().is_some_and(|name| name.starts_with(kind))
+                && thread["id"].as_u64() != other
+        };
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let threads = self.ask("threads", json!({}))?;
+            let found = threads["threads"].as_array().into_iter().flatten().find(is_meant);
+            if let Some(strand) = found.and_then(|thread| thread["id"].as_u64()) {
+                return Ok(strand);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Err("there is none".into())
     }
 
     /// The frame of a function on the stack of a strand.
@@ -255,12 +264,7 @@ fn strands_stop_alone(stop: &str) -> Result<(), Failed> {
 fn one_strand_is_paused() -> Result<(), Failed> {
     let mut client = Client::launch("tests/debugger/spinning.ns", "strand", &[])?;
     client.event("output")?;
-    let threads = client.ask("threads", json!({}))?;
-    let spins =
-        |thread: &&Json| thread["name"].as_str().is_some_and(|name| name.starts_with("process"));
-    let spinning = threads["threads"].as_array().into_iter().flatten().find(spins);
-    let spinning =
-        spinning.and_then(|thread| thread["id"].as_u64()).ok_or("there is no process")?;
+    let spinning = client.strand_named("process", None)?;
     client.ask("pause", json!({ "threadId": spinning }))?;
     let (strand, line) = client.stop()?;
     equal(strand, spinning)?;
@@ -282,7 +286,7 @@ fn one_strand_is_paused() -> Result<(), Failed> {
 fn data_breakpoint_in_running_code() -> Result<(), Failed> {
     let mut client = Client::launch("tests/debugger/watched.ns", "strand", &[])?;
     client.event("output")?;
-    let spinning = client.strand_named("process")?;
+    let spinning = client.strand_named("process", None)?;
     client.ask("pause", json!({ "threadId": spinning }))?;
     client.stop()?;
     let frame = client.frame_of(spinning, "Spinner>>run")?;
@@ -334,13 +338,7 @@ fn end_beside_a_stopped_strand() -> Result<(), Failed> {
         client.ask("evaluate", json!({ "expression": "self" }))?;
         client.ask("setBreakpoints", breakpoints("tests/debugger/spinning.ns", &[]))?;
         client.event("output")?;
-        let threads = client.ask("threads", json!({}))?;
-        let spins = |thread: &&Json| {
-            thread["id"] != strand
-                && thread["name"].as_str().is_some_and(|name| name.starts_with("process"))
-        };
-        let spinning = threads["threads"].as_array().into_iter().flatten().find(spins);
-        let spinning = spinning.and_then(|thread| thread["id"].as_u64()).ok_or("no process")?;
+        let spinning = client.strand_named("process", Some(strand))?;
         client.ask("pause", json!({ "threadId": spinning }))?;
         let (spinning, _) = client.stop()?;
         let stack = client.ask("stackTrace", json!({ "threadId": spinning }))?;

@@ -12,12 +12,13 @@ use crate::{compare_with_file, files_in, shown};
 /// What introduces a command.
 const PROMPT: &str = "debug> ";
 
-/// The options of `squall run` with which each session runs.
-const MODES: [(&str, &[&str]); 4] = [
+/// The options with which each session runs.
+const MODES: [(&str, &[&str]); 5] = [
     ("usual", &[]),
     ("interpreted", &["--option=--jit=off"]),
     ("compiled_at_once", &["--option=--jit-eager"]),
     ("base_code", &["--option=--jit=base"]),
+    ("checkpoints", &["--checkpoint-every=3"]),
 ];
 
 pub fn trials() -> Vec<Trial> {

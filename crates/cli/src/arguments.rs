@@ -364,6 +364,10 @@ pub struct Debug {
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub stop: Stop,
 
+    /// Keep a checkpoint of a run with a seed every so many moments, for tests
+    #[arg(long, value_name = "MOMENTS", hide = true)]
+    pub checkpoint_every: Option<std::num::NonZero<u64>>,
+
     /// The program, then its own arguments
     #[arg(trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
     pub program: Vec<String>,

@@ -11,7 +11,7 @@
 
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdout};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use squall::Surroundings;
@@ -34,6 +34,9 @@ static PRINTED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// The first bytes of these that another run has written.
 static SKIPPED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
+/// The output of the console that was made first.
+static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
+
 /// How many bytes of the program's output and error were written, by this run or by one that it repeats.
 pub fn printed() -> [u64; 2] {
     // Relaxed: the thread that asks was told by the one that writes.
@@ -47,6 +50,13 @@ pub fn skip_printed(counts: [u64; 2]) {
     for (skipped, count) in SKIPPED.iter().zip(counts) {
         skipped.store(count, Ordering::Relaxed);
     }
+}
+
+/// Runs something while no other thread writes the program's output.
+pub fn alone(work: &mut dyn FnMut()) {
+    let output = OUTPUT.get();
+    let _buffer = output.map(|output| output.buffer());
+    work();
 }
 
 /// The part of a text that no other run has written.
@@ -84,7 +94,9 @@ impl Console {
     /// The console of this process.
     pub fn new() -> Console {
         let is_terminal = stdout().is_terminal();
-        Console { output: Arc::default(), is_terminal, has_begun: Once::new() }
+        let output: Arc<Output> = Arc::default();
+        _ = OUTPUT.set(output.clone());
+        Console { output, is_terminal, has_begun: Once::new() }
     }
 
     /// Starts to write delayed output, while the process lives and when a signal ends it.

@@ -1,9 +1,11 @@
 //! Control: the machine asks here at breakpoints, steps, polls and signals, and this decides whether the strand stops. The
 //! server sets breakpoints here, and sends what the stopped thread is to do.
 //!
-//! `pauses` has what happens while a strand is stopped, `steps` how it goes on by a step, and `after` how it stops after an event.
+//! `pauses` has what happens while a strand is stopped, `steps` how it goes on by a step, `after` how it stops after an event,
+//! `travel` how a run is repeated, and `checkpoints` from where.
 
 mod after;
+pub(crate) mod checkpoints;
 pub mod pauses;
 mod steps;
 pub mod travel;
@@ -25,6 +27,7 @@ use squall_runtime::state::thread::{Stop, Thread, Window};
 use squall_runtime::state::vm::Vm;
 
 use after::{After, Happened};
+use checkpoints::Checkpoints;
 use pauses::Pauses;
 use steps::{Stepping, is_of_library, number, place_of, set_steps};
 use travel::{Position, Travel};
@@ -127,7 +130,11 @@ pub struct Control {
     /// Whether that list has something.
     has_happened: AtomicBool,
     pub(crate) is_detached: AtomicBool,
-    events: Sender<Event>,
+    pub(crate) checkpoints: Checkpoints,
+    /// Held by the threads of the server while they work, see [`checkpoints`]. A lock of the standard library keeps no list of
+    /// waiting threads, which a copy of the process would not have.
+    pub(crate) quiet: std::sync::Mutex<()>,
+    events: Mutex<Sender<Event>>,
     /// The names of variables, and texts.
     pub names: Names,
 }
@@ -142,6 +149,8 @@ pub struct Printed {
     /// Writes a text that is not the program's to where that writes, if the debugger has begun the program: so what a
     /// breakpoint logs stands between the lines that the program writes before and after it. Otherwise the client is told.
     pub log: Option<fn(&str)>,
+    /// Runs something while no other thread writes.
+    pub alone: fn(&mut dyn FnMut()),
 }
 
 /// What the server needs.
@@ -171,7 +180,9 @@ impl Control {
             happened: Mutex::default(),
             has_happened: AtomicBool::new(false),
             is_detached: AtomicBool::new(false),
-            events,
+            checkpoints: Checkpoints::default(),
+            quiet: std::sync::Mutex::default(),
+            events: Mutex::new(events),
             names,
         });
         Ends { control, events: received }
@@ -270,7 +281,7 @@ impl Control {
 
     pub(crate) fn tell(&self, event: Event) {
         // The user may have left.
-        _ = self.events.send(event);
+        _ = self.events.lock().send(event);
     }
 
     /// Tells the user a text, in the order of what the program writes.
@@ -483,6 +494,7 @@ impl Debugger for Asked {
     fn poll_reached(&self, thread: &mut Thread) {
         let control = &self.0;
         control.travel.pass();
+        control.keep_checkpoint(thread);
         if control.travel.is_repeating() {
             control.repeat_poll(thread);
         }

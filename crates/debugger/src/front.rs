@@ -12,17 +12,23 @@
 //! was written already. The client hears nothing of copies: their messages are passed on only when one has become the program.
 //! Numbers of breakpoints are those that the client has got from the first process.
 //!
+//! While the program runs under a seed, the front asks for [`checkpoints`] now and then. A copy begins at one, if
+//! one is early enough for its errand, and otherwise at the start of the run.
+//!
 //! One thread does all of this. It gets requests and messages from a channel that the threads which read streams fill.
 //! While it waits for a copy, requests of the client wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, BufReader};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 
+use crate::checkpoints::{self, Checkpoints};
 use crate::protocol;
 
 /// Makes the command of a process that is to connect to a port; whether it repeats a run.
@@ -44,6 +50,10 @@ enum Heard {
     Gone(io::Result<()>),
     /// A message of the process with this number.
     Message(usize, Json),
+    /// A copy of the program has connected, and said this about itself.
+    Copy(TcpStream, Json),
+    /// Nothing, for some time.
+    Silence,
     /// That process has hung up.
     End(usize),
 }
@@ -52,8 +62,11 @@ enum Heard {
 struct Process {
     number: usize,
     stream: TcpStream,
-    /// `None` if it was not started by the front.
+    /// `None` if it was not started by the front, or is a copy of a checkpoint.
     child: Option<Child>,
+    /// It is a copy of a checkpoint, which ends when it is not connected any more.
+    is_copy: bool,
+    reader: Option<JoinHandle<()>>,
     /// The client's numbers of its breakpoints.
     ids: HashMap<u64, u64>,
     /// The requests whose answers have breakpoints, and the requests' settings.
@@ -80,6 +93,15 @@ pub(crate) struct Front<'a> {
     asked: u64,
     new_breakpoints: u64,
     settings: Vec<Setting>,
+    checkpoints: Checkpoints,
+    /// The program runs under a seed, so that it can be repeated.
+    is_seeded: bool,
+    /// It does, and has not stopped.
+    may_be_copied: bool,
+    /// The client wants a checkpoint every so many moments, for tests.
+    every: Option<u64>,
+    /// The client's request to leave, until it is answered.
+    leaving: Option<Json>,
 }
 
 /// Starts the program whose command this makes for a port, at which it is to connect to the listener.
@@ -119,9 +141,10 @@ impl Process {
         child: Option<Child>,
         ears: &Sender<Heard>,
     ) -> io::Result<Process> {
+        stream.set_nodelay(true)?;
         let mut reader = BufReader::new(stream.try_clone()?);
         let ears = ears.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             while let Ok(Some(message)) = protocol::read(&mut reader) {
                 if ears.send(Heard::Message(number, message)).is_err() {
                     return;
@@ -129,8 +152,8 @@ impl Process {
             }
             _ = ears.send(Heard::End(number));
         });
-        let (ids, asked) = (HashMap::new(), HashMap::new());
-        Ok(Process { number, stream, child, ids, asked, has_exited: false })
+        let (ids, asked, reader) = (HashMap::new(), HashMap::new(), Some(reader));
+        Ok(Process { number, stream, child, is_copy: false, reader, ids, asked, has_exited: false })
     }
 
     fn send(&self, request: &Json) -> io::Result<()> {
@@ -145,6 +168,13 @@ impl Process {
                 _ = child.kill();
             }
             _ = child.wait();
+        } else if self.is_copy {
+            if !self.has_exited {
+                // It may have ended, and otherwise ends now.
+                _ = self.stream.shutdown(Shutdown::Both);
+            }
+            // It panics only if a message cannot be put into memory.
+            _ = self.reader.take().map(JoinHandle::join);
         }
     }
 }
@@ -198,6 +228,11 @@ impl<'a> Front<'a> {
             asked: OWN,
             new_breakpoints: NEW_BREAKPOINTS,
             settings: Vec::new(),
+            checkpoints: Checkpoints::default(),
+            is_seeded: false,
+            may_be_copied: false,
+            every: None,
+            leaving: None,
         })
     }
 
@@ -217,16 +252,15 @@ impl<'a> Front<'a> {
         loop {
             match self.next()? {
                 Heard::Request(request) if is_over => {
-                    let is_last = is_last(&request);
-                    let answer =
-                        if is_last { Ok(json!({})) } else { Err("the program has ended".into()) };
-                    (self.output)(protocol::response(&request, answer));
-                    if is_last {
+                    if self.refuse(&request) {
                         break;
                     }
                 }
                 Heard::Request(request) => {
-                    is_leaving |= is_last(&request);
+                    if is_last(&request) {
+                        is_leaving = true;
+                        self.leaving = Some(request.clone());
+                    }
                     self.serve(request);
                 }
                 Heard::Gone(end) if is_over || ends_with_program || is_leaving => {
@@ -245,11 +279,17 @@ impl<'a> Front<'a> {
                 }
                 Heard::Message(number, message) => self.pass_on(number, message),
                 Heard::End(number) if number == self.program.number => {
+                    if let Some(request) = self.leaving.take() {
+                        // The program has ended before it has seen the request.
+                        (self.output)(protocol::response(&request, Ok(json!({}))));
+                    }
                     if is_leaving || ends_with_program {
                         break;
                     }
                     is_over = true;
                 }
+                Heard::Copy(stream, about) => self.checkpoints.add(stream, &about),
+                Heard::Silence => self.ask_for_checkpoint(),
                 Heard::End(_) => {}
             }
         }
@@ -257,11 +297,39 @@ impl<'a> Front<'a> {
         left
     }
 
+    /// Answers a request after the program's end; whether it was the last one.
+    fn refuse(&mut self, request: &Json) -> bool {
+        let is_last = is_last(request);
+        let answer = if is_last { Ok(json!({})) } else { Err("the program has ended".into()) };
+        (self.output)(protocol::response(request, answer));
+        is_last
+    }
+
     fn next(&mut self) -> io::Result<Heard> {
-        match self.waiting.pop_front() {
-            Some(heard) => Ok(heard),
-            None => self.heard.recv().map_err(|_| io::ErrorKind::BrokenPipe.into()),
+        if let Some(heard) = self.waiting.pop_front() {
+            return Ok(heard);
         }
+        if !self.may_be_copied {
+            return self.heard.recv().map_err(|_| io::ErrorKind::BrokenPipe.into());
+        }
+        match self.heard.recv_timeout(checkpoints::INTERVAL) {
+            Ok(heard) => Ok(heard),
+            Err(RecvTimeoutError::Timeout) => Ok(Heard::Silence),
+            Err(RecvTimeoutError::Disconnected) => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Has the program make a checkpoint, soon.
+    fn ask_for_checkpoint(&mut self) {
+        let ears = self.ears.clone();
+        let heard = move |stream, about| ears.send(Heard::Copy(stream, about)).is_ok();
+        let Some(mut address) = self.checkpoints.address(heard) else { return };
+        address["every"] = json!(self.every);
+        let request = json!({
+            "seq": self.sequence(), "type": "request", "command": "squall/checkpoint", "arguments": address,
+        });
+        // A program that has ended is heard of elsewhere.
+        _ = self.program.send(&request);
     }
 
     /// Serves a request, or passes it on to the program.
@@ -286,6 +354,13 @@ impl<'a> Front<'a> {
             }
             self.program.asked.insert(request["seq"].as_u64().unwrap_or_default(), index);
         }
+        if command == "launch" {
+            self.every = request["arguments"]["checkpointEvery"].as_u64();
+        }
+        if self.is_seeded && lets_run(command) {
+            self.may_be_copied = true;
+            self.every.into_iter().for_each(|_| self.ask_for_checkpoint());
+        }
         // A program that has ended is heard of elsewhere.
         _ = self.program.send(&request);
     }
@@ -299,6 +374,9 @@ impl<'a> Front<'a> {
             let Some(asked) = message["request_seq"].as_u64().filter(|&asked| asked < OWN) else {
                 return;
             };
+            if self.leaving.as_ref().is_some_and(|leaving| leaving["seq"] == asked) {
+                self.leaving = None;
+            }
             let own = self.numbered(&mut message["body"]["breakpoints"]);
             if let Some(setting) = self.program.asked.remove(&asked) {
                 self.settings[setting].ids = own;
@@ -306,7 +384,13 @@ impl<'a> Front<'a> {
             return (self.output)(message);
         }
         match message["event"].as_str() {
-            Some("exited") => self.program.has_exited = true,
+            Some("exited") => {
+                self.program.has_exited = true;
+                self.may_be_copied = false;
+            }
+            Some("capabilities") => {
+                self.is_seeded = message["body"]["capabilities"]["supportsStepBack"] == true;
+            }
             Some("breakpoint") => {
                 let breakpoint = &mut message["body"]["breakpoint"];
                 if let Some(id) = breakpoint["id"].as_u64() {
@@ -314,6 +398,7 @@ impl<'a> Front<'a> {
                 }
             }
             Some("stopped") => {
+                self.may_be_copied = false;
                 if let Some(ids) = message["body"]["hitBreakpointIds"].as_array().cloned() {
                     let ids = ids.iter().filter_map(Json::as_u64).map(|id| self.id(id));
                     message["body"]["hitBreakpointIds"] = ids.collect();
@@ -358,18 +443,24 @@ impl<'a> Front<'a> {
         }
         let printed = &here["printed"];
         let target = self.sought(goal, &here, arguments)?;
-        let errand = match target {
-            Some(target) => json!({
-                "seek": "arrive", "to": target["found"], "body": target["body"], "printed": printed,
-            }),
-            None => json!({ "seek": "start", "printed": printed }),
+        let (errand, moment) = match target {
+            Some(target) => (
+                json!({
+                    "seek": "arrive", "to": target["found"], "body": target["body"], "printed": printed,
+                }),
+                target["found"]["moment"].as_u64().unwrap_or_default(),
+            ),
+            None => (json!({ "seek": "start", "printed": printed }), 0),
         };
-        let copy = self.copy(&errand)?;
+        let copy = self.copy(&errand, moment)?;
         let (number, mut old) = (copy.number, std::mem::replace(&mut self.program, copy));
         let is_stop = |message: &Json| message["event"] == "stopped";
         let stopped = self.wait(number, is_stop);
         if stopped.is_err() {
             std::mem::swap(&mut self.program, &mut old);
+        } else {
+            // What comes later may be another future.
+            self.checkpoints.forget_after(moment);
         }
         old.end();
         stopped
@@ -395,7 +486,7 @@ impl<'a> Front<'a> {
                 }
                 let errand =
                     json!({ "seek": "write", "to": to, "target": target, "printed": printed });
-                let found = self.finding(&errand)?;
+                let found = self.last(&errand)?;
                 let name = target["expression"].as_str().unwrap_or_default();
                 match found["found"].is_object() {
                     true => Ok(Some(found)),
@@ -404,7 +495,7 @@ impl<'a> Front<'a> {
             }
             Goal::Stop => {
                 let errand = json!({ "seek": "stop", "to": to, "printed": printed });
-                let found = self.finding(&errand)?;
+                let found = self.last(&errand)?;
                 Ok(found["found"].is_object().then_some(found))
             }
             Goal::Line => {
@@ -416,7 +507,7 @@ impl<'a> Front<'a> {
                         "seek": "line", "from": from, "ownDepth": here["ownDepth"], "to": to,
                         "printed": printed,
                     });
-                    let found = self.finding(&errand)?;
+                    let found = self.finding(&errand, from)?;
                     if found["found"].is_object() {
                         return Ok(Some(found));
                     }
@@ -429,9 +520,27 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// What a repetition finds.
-    fn finding(&mut self, errand: &Json) -> Result<Json, String> {
-        let mut copy = self.copy(errand)?;
+    /// What a repetition finds that looks for the last of something before its end: it looks from the last checkpoint on, and
+    /// farther and farther back if there is nothing.
+    fn last(&mut self, errand: &Json) -> Result<Json, String> {
+        let mut moment = errand["to"]["moment"].as_u64().unwrap_or_default();
+        let (mut errand, mut skipped) = (errand.clone(), 0);
+        loop {
+            let found = self.finding(&errand, moment)?;
+            let Some((last, before)) = self.checkpoints.last_and_before(moment, skipped) else {
+                return Ok(found);
+            };
+            if found["found"].is_object() {
+                return Ok(found);
+            }
+            errand["until"] = json!(last);
+            (moment, skipped) = (before, 2 * skipped + 1);
+        }
+    }
+
+    /// What a repetition finds that begins at a moment at the latest.
+    fn finding(&mut self, errand: &Json, from: u64) -> Result<Json, String> {
+        let mut copy = self.copy(errand, from)?;
         let found = self.wait(copy.number, |message| message["event"] == "squall/repeated");
         copy.end();
         let body = found?["body"].take();
@@ -441,20 +550,54 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// A process that goes on an errand, with all settings of the client.
-    fn copy(&mut self, errand: &Json) -> Result<Process, String> {
-        let launcher =
-            self.launcher.as_mut().ok_or("the program was not started by the debugger")?;
-        let (listener, mut child) = spawn(|port| launcher(port, true))?;
-        let stream = accept(&listener, &mut child)?;
+    /// A process that goes on an errand, with all settings of the client. It begins at this moment at the latest.
+    fn copy(&mut self, errand: &Json, from: u64) -> Result<Process, String> {
         self.made += 1;
-        let copy = Process::new(self.made, stream, Some(child), &self.ears);
-        let mut copy = copy.map_err(|error| error.to_string())?;
+        let mut copy = match self.copy_of_checkpoint(from) {
+            Some(copy) => copy,
+            None => self.copy_from_start()?,
+        };
         match self.prepare(&mut copy, errand) {
             Ok(()) => Ok(copy),
             Err(problem) => {
                 copy.end();
                 Err(problem)
+            }
+        }
+    }
+
+    fn copy_from_start(&mut self) -> Result<Process, String> {
+        let launcher =
+            self.launcher.as_mut().ok_or("the program was not started by the debugger")?;
+        let (listener, mut child) = spawn(|port| launcher(port, true))?;
+        let stream = accept(&listener, &mut child)?;
+        let copy = Process::new(self.made, stream, Some(child), &self.ears);
+        copy.map_err(|error| error.to_string())
+    }
+
+    /// A copy of the last checkpoint up to a moment, if there is one and it answers.
+    fn copy_of_checkpoint(&mut self, from: u64) -> Option<Process> {
+        loop {
+            self.checkpoints.ask_for_copy(from, self.made)?;
+            match self.wait_for_copy() {
+                Some(stream) => {
+                    let copy = Process::new(self.made, stream, None, &self.ears).ok()?;
+                    return Some(Process { is_copy: true, ..copy });
+                }
+                None => self.checkpoints.forget_last(from),
+            }
+        }
+    }
+
+    /// Waits for the copy that was asked for last.
+    fn wait_for_copy(&mut self) -> Option<TcpStream> {
+        let end = Instant::now() + checkpoints::PATIENCE;
+        loop {
+            let rest = end.checked_duration_since(Instant::now())?;
+            match self.heard.recv_timeout(rest).ok()? {
+                Heard::Copy(stream, about) if about["number"] == self.made => return Some(stream),
+                Heard::Copy(stream, about) => self.checkpoints.add(stream, &about),
+                other => self.waiting.push_back(other),
             }
         }
     }
@@ -528,10 +671,19 @@ impl<'a> Front<'a> {
                     self.waiting.push_back(Heard::Gone(end));
                     return Err("the client has left".into());
                 }
+                Heard::Copy(stream, about) => self.checkpoints.add(stream, &about),
                 other => self.waiting.push_back(other),
             }
         }
     }
+}
+
+/// Whether the program may run after this request.
+fn lets_run(command: &str) -> bool {
+    matches!(
+        command,
+        "configurationDone" | "continue" | "next" | "stepIn" | "stepOut" | "squall/step" | "goto"
+    )
 }
 
 fn is_last(request: &Json) -> bool {

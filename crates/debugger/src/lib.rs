@@ -7,6 +7,7 @@
 //! | [`control`] | the machine asks here whether to stop |
 //! | [`control::pauses`], `control/steps.rs` | a strand that has stopped, and how it goes on |
 //! | `control/travel.rs`, [`front`] | going back: positions in a run, and its copies that repeat it |
+//! | `control/checkpoints.rs`, `checkpoints` | copies of the process at moments of a run, where copies can begin |
 //! | [`reasons`] | why a strand stops |
 //! | [`places`] | functions and files |
 //! | [`origins`] | the stacks that have sent messages and started strands |
@@ -32,6 +33,7 @@
 
 pub mod adapter;
 pub mod breakpoints;
+pub(crate) mod checkpoints;
 pub mod client;
 pub mod control;
 pub mod evaluation;

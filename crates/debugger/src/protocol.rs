@@ -39,7 +39,9 @@ pub fn read(stream: &mut dyn BufRead) -> io::Result<Option<Value>> {
 /// Writes a message.
 pub fn write(stream: &mut dyn Write, message: &Value) -> io::Result<()> {
     let text = message.to_string();
-    write!(stream, "Content-Length: {}\r\n\r\n{text}", text.len())?;
+    // In one piece: the system may hold back the second one until the first is acknowledged.
+    let message = format!("Content-Length: {}\r\n\r\n{text}", text.len());
+    stream.write_all(message.as_bytes())?;
     stream.flush()
 }
 

@@ -9,10 +9,12 @@
 mod looks;
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufReader};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -22,6 +24,7 @@ use squall_runtime::state::vm::Vm;
 use crate::breakpoints::Request;
 use looks::Numbers;
 
+use crate::control::checkpoints::{self, Address};
 use crate::control::pauses::Scope;
 use crate::control::travel::{Errand, Position, Seek};
 use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Step};
@@ -43,7 +46,7 @@ const PAUSE_WAIT: Duration = Duration::from_millis(300);
 
 /// The way to the client.
 struct Output {
-    stream: Box<dyn Write + Send>,
+    stream: TcpStream,
     sequence: u64,
 }
 
@@ -51,7 +54,7 @@ impl Output {
     fn send(&mut self, mut message: Json) -> io::Result<()> {
         self.sequence += 1;
         message["seq"] = json!(self.sequence);
-        protocol::write(&mut *self.stream, &message)
+        protocol::write(&mut self.stream, &message)
     }
 }
 
@@ -87,16 +90,26 @@ pub struct Server {
     hang_up: Box<dyn Fn() + Send + Sync>,
 }
 
-/// Starts a server with a client on these streams, which `hang_up` closes. The receiver hears when the program is to run; without hearing anything
-/// it ends if the client has left before.
+/// Starts a server with the client of a connection; `left` runs when that has left. The receiver hears when the program is to run; without
+/// hearing anything it ends if the client has left before.
 pub fn start(
     ends: Ends,
-    mut input: Box<dyn BufRead + Send>,
-    output: Box<dyn Write + Send>,
-    hang_up: Box<dyn Fn() + Send + Sync>,
-) -> (Arc<Server>, Receiver<()>) {
+    stream: TcpStream,
+    left: Box<dyn Fn() + Send + Sync>,
+) -> io::Result<(Arc<Server>, Receiver<()>)> {
+    stream.set_nodelay(true)?;
+    let (input, output) = (stream.try_clone()?, stream.try_clone()?);
+    let descriptors = [&input, &output, &stream].map(AsRawFd::as_raw_fd);
+    let mut input = BufReader::new(input);
     let Ends { control, events } = ends;
+    let serve = |ends, stream, left| start(ends, stream, left).map(|(_, is_ready)| is_ready);
+    control.checkpoints.is_connected_by(descriptors, serve);
     let (ready, is_ready) = channel();
+    let hang_up = move || {
+        // The client may have hung up before.
+        _ = stream.shutdown(Shutdown::Both);
+        left();
+    };
     let server = Arc::new(Server {
         control,
         output: Mutex::new(Output { stream: output, sequence: 0 }),
@@ -104,25 +117,43 @@ pub fn start(
         numbers: Mutex::default(),
         texts: Mutex::default(),
         ready: Mutex::new(Some(ready)),
-        hang_up,
+        hang_up: Box::new(hang_up),
     });
     let teller = Arc::clone(&server);
-    std::thread::spawn(move || events.iter().for_each(|event| teller.tell(event)));
+    spawn(move || {
+        for event in events {
+            let _quiet = teller.quiet();
+            teller.tell(event);
+        }
+    });
     let reader = Arc::clone(&server);
-    std::thread::spawn(move || {
-        while let Ok(Some(request)) = protocol::read(&mut *input) {
+    spawn(move || {
+        while let Ok(Some(request)) = protocol::read(&mut input) {
+            let _quiet = reader.quiet();
             if !reader.handle(&request) {
                 break;
             }
         }
+        let _quiet = reader.quiet();
         reader.leave();
     });
-    (server, is_ready)
+    Ok((server, is_ready))
+}
+
+/// Starts a thread of the server.
+fn spawn(work: impl FnOnce() + Send + 'static) {
+    // A server that lacks a thread is one whose client hears nothing.
+    _ = std::thread::Builder::new().name(checkpoints::SERVER.into()).spawn(work);
 }
 
 pub(crate) type Answer = Result<Json, String>;
 
 impl Server {
+    /// The server's work, during which no copy of the process is made.
+    fn quiet(&self) -> MutexGuard<'_, ()> {
+        self.control.quiet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn send(&self, message: Json) {
         // A client that has left hears nothing.
         _ = self.output.lock().send(message);
@@ -134,10 +165,11 @@ impl Server {
     }
 
     fn leave(&self) {
+        // First: a copy ends here, and does not go on.
+        (self.hang_up)();
         self.control.detach();
         *self.pause.lock() = Pause::default();
         *self.ready.lock() = None;
-        (self.hang_up)();
     }
 
     fn tell(&self, event: Event) {
@@ -257,6 +289,7 @@ impl Server {
             "squall/steps" => Ok(steps()),
             "squall/position" => self.position(arguments),
             "squall/repeat" => self.repeat(arguments),
+            "squall/checkpoint" => self.checkpoint(arguments),
             "squall/target" => self.target(arguments),
             "squall/sender" => self.sender(arguments),
             "squall/breakpoints" => Ok(points()),
@@ -325,7 +358,17 @@ impl Server {
         Ok(json!({ "found": position.to_json(), "body": body }))
     }
 
-    /// The run, which has not begun, is to repeat another one.
+    /// The front wants a checkpoint, which introduces itself there.
+    fn checkpoint(&self, arguments: &Json) -> Answer {
+        let address = Address::from_json(arguments).ok_or("a checkpoint needs port and key")?;
+        if !Vm::of_process().events.is_seeded() {
+            return Err("checkpoints need a run with a seed".into());
+        }
+        self.control.want_checkpoint(address);
+        Ok(json!({}))
+    }
+
+    /// The run, which has not begun or stands at a checkpoint, is to repeat another one.
     fn repeat(&self, arguments: &Json) -> Answer {
         let printed =
             [0, 1].map(|stream| arguments["printed"][stream].as_u64().unwrap_or_default());
@@ -336,7 +379,7 @@ impl Server {
                 return Ok(json!({}));
             }
             Some("arrive") => Seek::Arrive(arguments["body"].clone()),
-            Some("stop") => Seek::Stop,
+            Some("stop") => Seek::Stop(arguments["until"].as_u64()),
             Some("line") => Seek::Line {
                 from: arguments["from"].as_u64().unwrap_or_default(),
                 depth: index(&arguments["ownDepth"]),
@@ -539,8 +582,9 @@ impl Server {
         }
         self.control.pause(None);
         let control = Arc::clone(&self.control);
-        std::thread::spawn(move || {
+        spawn(move || {
             std::thread::sleep(PAUSE_WAIT);
+            let _quiet = control.quiet.lock().unwrap_or_else(PoisonError::into_inner);
             control.pause_idle();
         });
     }

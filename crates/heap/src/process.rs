@@ -39,6 +39,24 @@ impl Heap {
         Mutator::attach(self, context)
     }
 
+    /// Ends the collector's threads, so that the process can be copied: a copy has the calling thread alone. False, without an
+    /// effect, if there is another mutator than the caller's, which runs. Nothing is allocated before
+    /// [`Heap::begin_collector`], which each of the processes calls.
+    pub fn end_collector(&self) -> bool {
+        let is_alone = self.safepoints.count() == 1;
+        if is_alone && self.cradle.is_closed() {
+            collector::end_threads();
+        }
+        is_alone
+    }
+
+    /// Starts the collector's threads again.
+    pub fn begin_collector(&self) {
+        if self.cradle.is_closed() {
+            collector::begin_threads();
+        }
+    }
+
     /// A summary of all collections.
     pub fn statistics(&self) -> HeapStatistics {
         let is_left = self.cradle.is_closed();

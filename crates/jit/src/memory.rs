@@ -18,6 +18,9 @@ use crate::observers::{Frame, Observers, Piece};
 
 /// The most bytes of code.
 pub const RESERVED: usize = 64 << 20;
+/// The protections of the two mappings.
+const WRITABLE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+const EXECUTABLE: i32 = libc::PROT_READ | libc::PROT_EXEC;
 /// Code begins at multiples of this.
 const ALIGNMENT: usize = 16;
 
@@ -34,8 +37,8 @@ impl CodeMemory {
     /// The observers learn of all code.
     pub fn reserve(observers: Observers) -> Result<CodeMemory, Error> {
         let file = memory_file()?;
-        let writable = map_file(&file, libc::PROT_READ | libc::PROT_WRITE)?;
-        let executable = map_file(&file, libc::PROT_READ | libc::PROT_EXEC)?;
+        let writable = map_file(&file, WRITABLE, None)?;
+        let executable = map_file(&file, EXECUTABLE, None)?;
         Ok(CodeMemory { writable, executable, used: Mutex::new(0), observers })
     }
 
@@ -85,6 +88,21 @@ impl CodeMemory {
         unsafe { std::slice::from_raw_parts(address as *const u8, size) }
     }
 
+    /// Gives this process, a copy of another one with which it shares the file, one of its own. No other thread runs, and what
+    /// is published does not change, so the code is the same afterwards.
+    pub fn part(&self) -> Result<(), Error> {
+        let used = self.used.lock();
+        let file = memory_file()?;
+        map_file(&file, WRITABLE, Some(self.writable))?;
+        // SAFETY: the executable mapping is still that of the old file, and nothing else refers to the new one.
+        unsafe {
+            let code = self.executable as *const u8;
+            code.copy_to_nonoverlapping(self.writable as *mut u8, *used);
+        }
+        map_file(&file, EXECUTABLE, Some(self.executable))?;
+        Ok(())
+    }
+
     /// Where all code begins.
     pub fn start(&self) -> usize {
         self.executable
@@ -112,18 +130,13 @@ fn memory_file() -> Result<OwnedFd, Error> {
     }
 }
 
-fn map_file(file: &OwnedFd, protection: i32) -> Result<usize, Error> {
-    // SAFETY: a new mapping at an address of the system's choice changes no memory that is in use.
-    let address = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            RESERVED,
-            protection,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            0,
-        )
-    };
+/// Maps the file, in the place of an earlier mapping if one is given.
+fn map_file(file: &OwnedFd, protection: i32, earlier: Option<usize>) -> Result<usize, Error> {
+    let flags = libc::MAP_SHARED | earlier.map_or(0, |_| libc::MAP_FIXED);
+    let place = earlier.unwrap_or_default() as *mut libc::c_void;
+    // SAFETY: at an address of the system's choice, no memory changes that is in use. An earlier mapping has the same length,
+    // nothing refers to it meanwhile, and the caller sees to its contents.
+    let address = unsafe { libc::mmap(place, RESERVED, protection, flags, file.as_raw_fd(), 0) };
     match address {
         libc::MAP_FAILED => Err(Error::last_os_error()),
         address => Ok(address as usize),

@@ -134,6 +134,10 @@ impl Tier for Mixed {
     fn forget(&self, functions: &[&'static Function]) {
         self.compiler.forget(functions);
     }
+
+    fn take_up(&self) -> std::io::Result<()> {
+        self.compiler.memory().part()
+    }
 }
 
 /// The lowest address of the calling thread's native stack.

@@ -169,3 +169,18 @@ impl Drop for ChildProcess {
         }
     }
 }
+
+/// The names of the threads of this process, but for the calling and the main one.
+pub fn other_threads() -> io::Result<Vec<String>> {
+    let main = rustix::process::getpid().as_raw_nonzero().get().to_string();
+    let own = rustix::thread::gettid().as_raw_nonzero().get().to_string();
+    let mut names = Vec::new();
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let thread = thread?;
+        let number = thread.file_name();
+        if number != *main && number != *own {
+            names.push(std::fs::read_to_string(thread.path().join("comm"))?.trim_end().to_owned());
+        }
+    }
+    Ok(names)
+}

@@ -4,7 +4,7 @@
 mod terminal;
 
 use std::io::{BufReader, stdin, stdout};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use squall_debugger::server::{self, Server};
 use squall_debugger::stopped::Names;
 
 use crate::arguments::{Debug, Run};
-use crate::console::{complain, print, print_error, printed, skip_printed};
+use crate::console::{alone, complain, print, print_error, printed, skip_printed};
 use crate::exit::Exit;
 
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
@@ -90,21 +90,18 @@ pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server
         (_, Some(port)) => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
         (Some(port), None) => client(machine, port),
     };
-    let streams = stream.and_then(|stream| Ok((stream.try_clone()?, stream.try_clone()?, stream)));
-    let (input, replies, stream) = streams.map_err(|error| {
+    let refused = |error: std::io::Error| {
         complain(&format!("no debugger can be served: {error}"));
         Exit::Failure
-    })?;
+    };
+    let stream = stream.map_err(refused)?;
     let log = arguments.debug_connect.map(|_| print as fn(&str));
-    let output = Printed { count: printed, skip: skip_printed, log };
+    let output = Printed { count: printed, skip: skip_printed, log, alone };
     let ends = Control::with_names(Names::new(Box::new(text_of)), output);
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));
     machine.attach_debugger(Box::new(asked), move |module| control.loaded(module));
-    // The client may have hung up before.
-    let hang_up = move || _ = stream.shutdown(Shutdown::Both);
-    let (server, ready) =
-        server::start(ends, Box::new(BufReader::new(input)), Box::new(replies), Box::new(hang_up));
+    let (server, ready) = server::start(ends, stream, Box::new(|| {})).map_err(refused)?;
     // A client that leaves before it is ready lets the program run.
     _ = machine.outside(|| ready.recv());
     Ok(Some(server))

@@ -106,8 +106,8 @@ fn depth_of(thread: &Thread) -> usize {
 pub enum Seek {
     /// It stops at the position, with this body for the client.
     Arrive(Json),
-    /// It tells the last stop before the position.
-    Stop,
+    /// It tells the last stop before the position; or before this moment, if one is given.
+    Stop(Option<u64>),
     /// It tells where the last line began before the position.
     Line {
         /// The moment from which it looks.
@@ -126,6 +126,18 @@ pub struct Errand {
     pub to: Position,
     /// What it is for.
     pub seek: Seek,
+}
+
+impl Errand {
+    /// The moment from which a repetition looks at each poll; before, it only has to pass stops.
+    fn looks_from(&self) -> u64 {
+        let end = self.to.moment.saturating_sub(NEAR);
+        match self.seek {
+            Seek::Line { from, .. } => end.min(from),
+            Seek::Stop(Some(until)) => end.min(until),
+            _ => end,
+        }
+    }
 }
 
 /// The beginning of a line in an activation.
@@ -159,6 +171,8 @@ pub(crate) struct Travel {
     moment: AtomicU64,
     is_repeating: AtomicBool,
     repetition: Mutex<Option<Repetition>>,
+    /// The moment from which the repetition looks at each poll.
+    looks_from: AtomicU64,
     /// The program is to stop where its own code begins.
     begins: AtomicBool,
     /// Where a repetition has arrived: no stop is told twice there.
@@ -186,6 +200,14 @@ impl Travel {
 
     pub(super) fn moment(&self) -> u64 {
         self.moment.load(Ordering::Relaxed)
+    }
+
+    /// The run is to be repeated from here, for another errand.
+    pub(super) fn forget(&self) {
+        *self.repetition.lock() = None;
+        *self.arrived.lock() = None;
+        self.is_repeating.store(false, Ordering::SeqCst);
+        self.begins.store(false, Ordering::SeqCst);
     }
 
     /// Whether this run is a repetition whose errand is not over.
@@ -219,9 +241,10 @@ impl Control {
         depth_of(thread) - inner.unwrap_or_default()
     }
 
-    /// Makes this run, which has not begun, a repetition.
+    /// Makes this run, which has not begun or stands at a checkpoint, a repetition.
     pub fn repeat(&self, errand: Errand) {
         let (stop, lines, writes, awaits) = (None, Vec::new(), VecDeque::new(), None);
+        self.travel.looks_from.store(errand.looks_from(), Ordering::Relaxed);
         *self.travel.repetition.lock() = Some(Repetition { errand, stop, lines, writes, awaits });
         self.travel.is_repeating.store(true, Ordering::SeqCst);
         let modules = Vm::of_process().modules.all();
@@ -271,6 +294,18 @@ impl Control {
 
     /// The strand polls in a repetition. *GC point.*
     pub(super) fn repeat_poll(&self, thread: &mut Thread) {
+        if self.travel.moment() < self.travel.looks_from.load(Ordering::Relaxed) {
+            return;
+        }
+        let over = {
+            let mut slot = self.travel.repetition.lock();
+            slot.take_if(
+                |it| matches!(it.errand.seek, Seek::Stop(Some(end)) if end <= self.travel.moment()),
+            )
+        };
+        if let Some(repetition) = over {
+            return self.wait_for_end(thread, Ok(repetition.stop));
+        }
         let looks = {
             let repetition = self.travel.repetition.lock();
             repetition.as_ref().is_some_and(|it| match it.errand.seek {
@@ -482,7 +517,7 @@ impl Control {
                 self.stop_here(thread, Reason::Back(body));
                 *self.travel.arrived.lock() = Some(repetition.errand.to);
             }
-            Seek::Stop => self.wait_for_end(thread, Ok(repetition.stop)),
+            Seek::Stop(_) => self.wait_for_end(thread, Ok(repetition.stop)),
             Seek::Write(_, frame, expression) => {
                 let stopped = Stopped::new(thread, &self.names);
                 let found = evaluation::target(&stopped, frame, &expression);

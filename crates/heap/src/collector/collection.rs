@@ -42,10 +42,7 @@ impl mmtk::vm::Collection<Binding> for Collection {
 
     fn spawn_gc_thread(_: VMThread, context: GCThreadContext<Binding>) {
         let GCThreadContext::Worker(worker_context) = context;
-        let spawned = std::thread::Builder::new()
-            .name("collector".to_owned())
-            .spawn(move || worker::run(worker_context));
-        if let Err(error) = spawned {
+        if let Err(error) = worker::spawn(worker_context) {
             heap().roots().lacks_thread(&error);
         }
     }

@@ -115,12 +115,30 @@ fn heap() -> &'static Heap {
     Heap::of_process()
 }
 
+/// Whether the collector's threads have been started.
+static STARTED: Once = Once::new();
+
 /// Starts the collector's threads, the first time.
 fn start_threads() {
-    static STARTED: Once = Once::new();
     STARTED.call_once(|| {
         memory_manager::initialize_collection(instance(), VMThread(OpaquePointer::UNINITIALIZED));
     });
+}
+
+/// Ends the collector's threads, until [`begin_threads`]. The caller is the only mutator, and runs, so no collection is under
+/// way.
+pub(crate) fn end_threads() {
+    if STARTED.is_completed() {
+        instance().prepare_to_fork();
+        worker::wait_for_end();
+    }
+}
+
+/// Starts the threads again that [`end_threads`] has ended.
+pub(crate) fn begin_threads() {
+    if STARTED.is_completed() {
+        instance().after_fork(VMThread(OpaquePointer::UNINITIALIZED));
+    }
 }
 
 /// Makes the next collection a full one.

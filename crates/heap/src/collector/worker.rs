@@ -22,6 +22,7 @@ use mmtk::vm::slot::Slot;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 /// A collector thread's knowledge of its current packet. Only that thread accesses it.
 pub(super) struct Worker {
@@ -65,16 +66,39 @@ pub(super) fn is_collector(thread: VMThread) -> bool {
     thread.0.to_address().as_usize() & COLLECTOR_BIT != 0
 }
 
-/// Runs a collector thread until the process ends.
+/// The collector threads that run.
+static THREADS: Mutex<Vec<JoinHandle<&'static Traced>>> = Mutex::new(Vec::new());
+
+/// The counters that ended threads have left to later ones.
+static LEFT: Mutex<Vec<&'static Traced>> = Mutex::new(Vec::new());
+
+/// Starts a collector thread, which runs until the process ends or is copied.
+pub(super) fn spawn(worker: Box<GCWorker<super::Binding>>) -> std::io::Result<()> {
+    let builder = std::thread::Builder::new().name("collector".to_owned());
+    let thread = builder.spawn(move || run(worker))?;
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+    Ok(())
+}
+
+/// Waits until all collector threads have ended, which MMTk was told.
+pub(super) fn wait_for_end() {
+    let threads = std::mem::take(&mut *THREADS.lock().unwrap_or_else(PoisonError::into_inner));
+    // Before the lock: a thread that has just begun takes it.
+    let left: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner).extend(left);
+}
+
+/// Runs a collector thread.
 ///
 /// If a collector thread fails, the heap is unusable: the process ends at once, and does not wait for a collection that
 /// cannot end.
-pub(super) fn run(worker: Box<GCWorker<super::Binding>>) {
+fn run(worker: Box<GCWorker<super::Binding>>) -> &'static Traced {
     let abort_on_panic = AbortOnDrop;
     // Leaked, since MMTk may use it until the process ends.
     let own: &'static Worker = Box::leak(Box::new(Worker::new()));
     memory_manager::start_worker(instance(), own.thread(), worker);
     std::mem::forget(abort_on_panic);
+    own.traced
 }
 
 /// Ends the process when dropped, which happens if a panic unwinds.
@@ -88,8 +112,12 @@ impl Drop for AbortOnDrop {
 
 impl Worker {
     fn new() -> Worker {
-        let traced: &'static Traced = Box::leak(Box::new(Traced(AtomicUsize::new(0))));
-        TRACED.lock().unwrap_or_else(PoisonError::into_inner).push(traced);
+        let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let traced = left.unwrap_or_else(|| {
+            let new: &'static Traced = Box::leak(Box::new(Traced(AtomicUsize::new(0))));
+            TRACED.lock().unwrap_or_else(PoisonError::into_inner).push(new);
+            new
+        });
         Worker { announced: Cell::new(0), is_narrow: Cell::new(false), traced }
     }
 

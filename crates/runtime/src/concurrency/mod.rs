@@ -10,10 +10,12 @@
 //! | transactions | [`transactions`] |
 //! | budgets, memory | [`sandbox`], [`census`], `reach` |
 //! | native code | [`foreign`], [`embedding`], [`interruption`] |
+//! | copies of the process | [`copies`] |
 //! | the layer as the others see it | [`parts`], [`services`], `root_source` |
 
 pub mod census;
 pub mod channels;
+pub mod copies;
 pub mod early_actors;
 pub mod embedding;
 pub mod foreign;

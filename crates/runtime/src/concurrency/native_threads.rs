@@ -1,10 +1,9 @@
 //! Native threads that the program has made, and the main thread that the embedder lends. Primitives start them; each
 //! runs a bound worker. Their use is in [`crate::state::affinity`].
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use parking_lot::{Condvar, Mutex};
 use squall_heap::Word;
 use squall_scheduler::WorkerId;
 
@@ -106,9 +105,17 @@ fn serve(vm: &'static Vm, home: Home) {
 /// Where the main thread waits until a machine needs it.
 static MAIN_THREAD: Loan = Loan { state: Mutex::new(Lent::No), called: Condvar::new() };
 
+/// The lock is one of the standard library: it keeps no list of the threads that wait, in which a copy of the process
+/// would find a thread that it does not have ([`copies`](super::copies)).
 struct Loan {
     state: Mutex<Lent>,
     called: Condvar,
+}
+
+impl Loan {
+    fn state(&self) -> MutexGuard<'_, Lent> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 enum Lent {
@@ -128,7 +135,7 @@ fn call_main(vm: &'static Vm, home: Home) -> bool {
     if called.load(Ordering::Relaxed) {
         return true;
     }
-    let mut state = MAIN_THREAD.state.lock();
+    let mut state = MAIN_THREAD.state();
     match *state {
         Lent::No => return false,
         Lent::Called(..) | Lent::Serves => {}
@@ -148,7 +155,7 @@ fn call_main(vm: &'static Vm, home: Home) -> bool {
 /// If the system has no other thread, `work` runs on this one. *GC point.*
 pub fn lend_main_thread(work: impl FnOnce() + Send + 'static) {
     fences::prepare();
-    *MAIN_THREAD.state.lock() = Lent::Waits;
+    *MAIN_THREAD.state() = Lent::Waits;
     // The system takes it only if it has a thread for it.
     let place = Arc::new(Mutex::new(Some(work)));
     let other = Arc::clone(&place);
@@ -170,7 +177,7 @@ pub fn lend_main_thread(work: impl FnOnce() + Send + 'static) {
 }
 
 fn run(place: &Mutex<Option<impl FnOnce()>>) {
-    let work = place.lock().take();
+    let work = place.lock().unwrap_or_else(PoisonError::into_inner).take();
     work.into_iter().for_each(|work| work());
 }
 
@@ -179,7 +186,7 @@ struct EndOfLoan;
 
 impl Drop for EndOfLoan {
     fn drop(&mut self) {
-        *MAIN_THREAD.state.lock() = Lent::No;
+        *MAIN_THREAD.state() = Lent::No;
         MAIN_THREAD.called.notify_one();
     }
 }
@@ -187,12 +194,22 @@ impl Drop for EndOfLoan {
 /// As much as main threads have.
 const PROGRAM_STACK: usize = 8 << 20;
 
+/// In a copy of the process, which lacks the main thread: another one waits in its place, if it waited.
+pub(super) fn replace_main_thread() {
+    if matches!(*MAIN_THREAD.state(), Lent::Waits) {
+        let builder = std::thread::Builder::new().name("main".into()).stack_size(PROGRAM_STACK);
+        if builder.spawn(serve_machine).is_err() {
+            *MAIN_THREAD.state() = Lent::No;
+        }
+    }
+}
+
 /// Waits until a machine needs the calling thread, and serves it to its end, or until none will.
 /// *GC point.*
 fn serve_machine() {
-    let mut state = MAIN_THREAD.state.lock();
+    let mut state = MAIN_THREAD.state();
     while matches!(*state, Lent::Waits) {
-        MAIN_THREAD.called.wait(&mut state);
+        state = MAIN_THREAD.called.wait(state).unwrap_or_else(PoisonError::into_inner);
     }
     if let Lent::Called(vm, home) = *state {
         *state = Lent::Serves;

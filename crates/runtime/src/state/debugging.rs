@@ -116,6 +116,12 @@ impl Debugging {
         self.steppers.store(stepping.len() as u32, Ordering::Relaxed);
     }
 
+    /// Makes no strand step any more.
+    pub fn forget_stepping(&self) {
+        self.stepping.write().clear();
+        self.steppers.store(0, Ordering::Relaxed);
+    }
+
     /// Whether this strand steps.
     #[inline]
     pub fn steps(&self, strand: StrandRef) -> bool {

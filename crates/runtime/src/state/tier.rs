@@ -14,6 +14,12 @@ pub trait Tier: Sync {
     /// Drops the machine code of functions, and all that they are part of, for good: they have breakpoints. All mutators
     /// stand; what is on native stacks is abandoned at the next poll. A tier without machine code has nothing to drop.
     fn forget(&self, _functions: &[&'static Function]) {}
+
+    /// The process is a copy of another one, and is to run: what both would write gets its own memory. No other thread runs
+    /// yet.
+    fn take_up(&self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The tier in which all code can run, as the tiers with machine code use it.

@@ -112,9 +112,11 @@ pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
     })?;
     let interrupted = Arc::new(AtomicBool::new(false));
     _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted));
+    let every = arguments.checkpoint_every.map(std::num::NonZero::get);
+    let launch = json!({ "stop": arguments.stop.name(), "checkpointEvery": every });
     let ready = client
         .ask("initialize", json!({}))
-        .and_then(|_| client.ask("launch", json!({ "stop": arguments.stop.name() })))
+        .and_then(|_| client.ask("launch", launch))
         .and_then(|_| client.ask("setExceptionBreakpoints", json!({ "filters": ["uncaught"] })));
     let session = Session {
         client,
