@@ -5,7 +5,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -84,7 +84,8 @@ impl Checkpoints {
         let request = json!({ "number": number });
         loop {
             let index = self.last(until)?;
-            if protocol::write(&mut self.all[index].stream, &request).is_ok() {
+            let stream = &mut self.all[index].stream;
+            if waits(stream) && protocol::write(stream, &request).is_ok() {
                 return Some(());
             }
             self.forget_last(until);
@@ -113,10 +114,73 @@ impl Checkpoints {
     }
 }
 
+/// Whether the process at the other end is there. It says nothing unasked.
+fn waits(stream: &TcpStream) -> bool {
+    let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+    let is_open = peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    stream.set_nonblocking(false).is_ok() && is_open
+}
+
 /// What a process says of itself, if it is a copy of the front's program.
 fn introduction(stream: &TcpStream, key: u64) -> Option<Json> {
     stream.set_read_timeout(Some(INTRODUCTION)).ok()?;
     let about = protocol::read(&mut BufReader::new(stream)).ok()??;
     stream.set_read_timeout(None).ok()?;
     (about["key"] == key).then_some(about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checkpoints at these moments, and the processes' ends.
+    fn checkpoints(moments: impl Iterator<Item = u64>) -> (Checkpoints, Vec<TcpStream>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut checkpoints = Checkpoints::default();
+        let ends = moments.map(|moment| {
+            let end = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            checkpoints.add(listener.accept().unwrap().0, &json!({ "moment": moment }));
+            end
+        });
+        let ends = ends.collect();
+        (checkpoints, ends)
+    }
+
+    fn moments(checkpoints: &Checkpoints) -> Vec<u64> {
+        checkpoints.all.iter().map(|checkpoint| checkpoint.moment).collect()
+    }
+
+    #[test]
+    fn the_older_the_farther_from_each_other() {
+        let (checkpoints, _ends) = checkpoints((1..=1000).map(|index| index * 10));
+        let moments = moments(&checkpoints);
+        assert_eq!((moments.len(), moments[0], moments[MOST - 1]), (MOST, 10, 10_000));
+        let gaps: Vec<u64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps[MOST - 2] <= 30, "the newest are near: {moments:?}");
+        assert!(gaps.iter().max() <= Some(&4000), "the oldest are not too far: {moments:?}");
+    }
+
+    #[test]
+    fn a_search_goes_farther_and_farther_back() {
+        let (checkpoints, _ends) = checkpoints([40, 10, 30, 20, 30].into_iter());
+        assert_eq!(moments(&checkpoints), [10, 20, 30, 40]);
+        assert_eq!(checkpoints.last_and_before(39, 0), Some((30, 20)));
+        assert_eq!(checkpoints.last_and_before(40, 1), Some((40, 20)));
+        assert_eq!(checkpoints.last_and_before(40, 3), Some((40, 0)));
+        assert_eq!(checkpoints.last_and_before(9, 0), None);
+    }
+
+    #[test]
+    fn one_that_has_ended_is_passed_over() {
+        let (mut checkpoints, mut ends) = checkpoints([10, 20, 30].into_iter());
+        drop(ends.remove(1));
+        assert_eq!(checkpoints.ask_for_copy(25, 7), Some(()));
+        assert_eq!(moments(&checkpoints), [10, 30]);
+        let asked = protocol::read(&mut BufReader::new(&ends[0])).unwrap();
+        assert_eq!(asked, Some(json!({ "number": 7 })));
+        checkpoints.forget_after(10);
+        assert_eq!(moments(&checkpoints), [10]);
+        checkpoints.forget_last(5);
+        assert_eq!(moments(&checkpoints), [10]);
+    }
 }
