@@ -528,6 +528,11 @@ impl Debugger for Asked {
                 control.resumed(thread);
                 control.origins.resumed(thread);
                 control.stop_resumed(thread);
+                let strand = thread.running_strand().map(recording::number_of);
+                if strand.is_some_and(|strand| control.pauses.awaits(strand)) {
+                    // The request to look came when another strand ran.
+                    thread.look_soon();
+                }
             }
             (Kind::StrandStopped, &[strand]) => {
                 control.origins.stopped(thread, strand);

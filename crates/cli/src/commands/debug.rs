@@ -101,7 +101,14 @@ pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));
     machine.attach_debugger(Box::new(asked), move |module| control.loaded(module));
-    let (server, ready) = server::start(ends, stream, Box::new(|| {})).map_err(refused)?;
+    let is_launched = arguments.debug_connect.is_some();
+    let left = move || {
+        if is_launched {
+            // The debugger has started the program, and ends it; it may have been killed.
+            std::process::exit(Exit::Failure.code());
+        }
+    };
+    let (server, ready) = server::start(ends, stream, Box::new(left)).map_err(refused)?;
     // A client that leaves before it is ready lets the program run.
     _ = machine.outside(|| ready.recv());
     Ok(Some(server))

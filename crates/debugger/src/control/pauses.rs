@@ -114,6 +114,12 @@ impl Pauses {
         }
     }
 
+    /// Whether a strand that goes on now is to stop at its next poll.
+    #[inline]
+    pub(crate) fn awaits(&self, strand: u64) -> bool {
+        self.has_wanted.load(Ordering::Relaxed) && self.wanted.lock().contains(&strand)
+    }
+
     /// Whether the strand has stopped at this breakpoint before, and comes to it once more.
     pub(crate) fn passes(&self, thread: &Thread, place: Place) -> bool {
         self.passed.lock().remove(&number(thread)) == Some(key(place))
