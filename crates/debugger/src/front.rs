@@ -12,7 +12,7 @@
 //! was written already. The client hears nothing of copies: their messages are passed on only when one has become the program.
 //! Numbers of breakpoints are those that the client has got from the first process.
 //!
-//! While the program runs under a seed, the front asks for [`checkpoints`] now and then. A copy begins at one, if
+//! While the program runs under a seed, the front asks for `checkpoints` now and then. A copy begins at one, if
 //! one is early enough for its errand, and otherwise at the start of the run.
 //!
 //! One thread does all of this. It gets requests and messages from a channel that the threads which read streams fill.
