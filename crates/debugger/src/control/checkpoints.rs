@@ -11,7 +11,7 @@
 //! says what is set now.
 //!
 //! Protocol: a copy of a process has one thread ([`copies`]). The server's threads work only while they hold `quiet`, which
-//! the thread that makes a copy holds, too; it does not wait for it, but makes none this time. Threads that wait for `quiet` wait
+//! the thread that makes a copy holds, too; if it is not free, the next poll tries again. Threads that wait for `quiet` wait
 //! for nothing else.
 
 use std::io::{self, BufReader};
@@ -123,6 +123,8 @@ impl Control {
 
     #[cold]
     fn make_checkpoint(self: &Arc<Control>, thread: &mut Thread) {
+        // If the server is at work, which takes a moment, the next poll tries again.
+        let Ok(quiet) = self.quiet.try_lock() else { return };
         let Some(address) = self.checkpoints.wanted.lock().clone() else { return };
         let begin = processor_time();
         let may_be = match address.every {
@@ -135,7 +137,9 @@ impl Control {
         if !may_be || thread.vm.debugging.acted().is_some() || self.travel.is_repeating() {
             return;
         }
-        match self.copy(thread) {
+        let made = self.copy(thread);
+        drop(quiet);
+        match made {
             Some(Side::Original(process)) => {
                 let mut made = self.checkpoints.made.lock();
                 copies::forget_ended(&mut made.processes);
@@ -148,10 +152,9 @@ impl Control {
         }
     }
 
-    /// Copies the process, if that is possible now.
+    /// Copies the process, if that is possible now. `quiet` is held.
     fn copy(&self, thread: &Thread) -> Option<Side> {
         thread.vm.host().flush();
-        let _quiet = self.quiet.try_lock().ok()?;
         let mut made = None;
         (self.printed.alone)(&mut || made = copies::make(thread, OTHERS).ok());
         made
