@@ -10,9 +10,9 @@ pub mod pauses;
 mod steps;
 pub mod travel;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, PoisonError};
 
 use parking_lot::Mutex;
 use squall_events::{Kind, record};
@@ -247,14 +247,24 @@ impl Control {
     /// The user has left: nothing stops any more.
     pub fn detach(&self) {
         self.is_detached.store(true, Ordering::SeqCst);
+        self.origins.clear();
+        self.forget_client();
+    }
+
+    /// Forgets all that the user has set, and lets everything go on that stands.
+    pub(crate) fn forget_client(&self) {
         self.set_exceptions(Exceptions::default());
         self.set_events(std::iter::empty());
         self.watches.lock().set.clear();
         self.change(|breakpoints, _| ((), breakpoints.clear()));
-        self.origins.clear();
         self.goals.lock().clear();
         self.has_goals.store(false, Ordering::SeqCst);
         self.release_all();
+    }
+
+    /// The server's work begins, during which no copy of the process is made, until the answer is dropped.
+    pub(crate) fn quiet(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.quiet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The program has ended. Returns when the user knows all that has happened.

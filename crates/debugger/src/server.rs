@@ -13,8 +13,8 @@ use std::io::{self, BufReader};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -122,19 +122,19 @@ pub fn start(
     let teller = Arc::clone(&server);
     spawn(move || {
         for event in events {
-            let _quiet = teller.quiet();
+            let _quiet = teller.control.quiet();
             teller.tell(event);
         }
     });
     let reader = Arc::clone(&server);
     spawn(move || {
         while let Ok(Some(request)) = protocol::read(&mut input) {
-            let _quiet = reader.quiet();
+            let _quiet = reader.control.quiet();
             if !reader.handle(&request) {
                 break;
             }
         }
-        let _quiet = reader.quiet();
+        let _quiet = reader.control.quiet();
         reader.leave();
     });
     Ok((server, is_ready))
@@ -149,11 +149,6 @@ fn spawn(work: impl FnOnce() + Send + 'static) {
 pub(crate) type Answer = Result<Json, String>;
 
 impl Server {
-    /// The server's work, during which no copy of the process is made.
-    fn quiet(&self) -> MutexGuard<'_, ()> {
-        self.control.quiet.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn send(&self, message: Json) {
         // A client that has left hears nothing.
         _ = self.output.lock().send(message);
@@ -584,7 +579,7 @@ impl Server {
         let control = Arc::clone(&self.control);
         spawn(move || {
             std::thread::sleep(PAUSE_WAIT);
-            let _quiet = control.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+            let _quiet = control.quiet();
             control.pause_idle();
         });
     }

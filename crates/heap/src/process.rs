@@ -8,6 +8,9 @@ use crate::options::{HeapError, HeapOptions};
 use crate::statistics::HeapStatistics;
 
 impl Heap {
+    /// The name of the collector's threads.
+    pub const COLLECTOR: &str = "collector";
+
     /// Creates the heap. The collector is created when the cradle is left, and its threads start with the first
     /// collection.
     pub fn new(options: HeapOptions) -> Result<&'static Heap, HeapError> {

@@ -29,7 +29,7 @@ use squall_runtime::concurrency::copies::{self, Side};
 use squall_runtime::state::debugging;
 use squall_runtime::state::thread::Thread;
 
-use super::{Control, Ends, Exceptions};
+use super::{Control, Ends};
 use crate::protocol;
 
 /// The name of the server's threads.
@@ -58,10 +58,8 @@ impl Address {
     }
 
     /// Connects to the front, and introduces this copy.
-    fn connect(&self, about: Json) -> io::Result<TcpStream> {
+    fn connect(&self, mut about: Json) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
-        stream.set_nodelay(true)?;
-        let mut about = about;
         about["key"] = json!(self.key);
         protocol::write(&mut stream, &about)?;
         Ok(stream)
@@ -112,8 +110,8 @@ impl Control {
         self.checkpoints.is_wanted.store(true, Ordering::Relaxed);
     }
 
-    /// The strand polls in a run under a seed: makes a checkpoint if one is wanted and may be made. In a copy that is to run, this returns
-    /// as often as one is begun. *GC point.*
+    /// The strand polls in a run under a seed: makes a checkpoint if one is wanted and may be made. Also returns in each copy that
+    /// goes on from there. *GC point.*
     #[inline]
     pub(super) fn keep_checkpoint(self: &Arc<Control>, thread: &mut Thread) {
         if self.checkpoints.is_wanted.load(Ordering::Relaxed) {
@@ -204,25 +202,22 @@ impl Control {
 
     /// Forgets all that the client has set, and what strands are to do for it.
     fn forget_settings(&self, thread: &mut Thread) {
-        let mut places = self.breakpoints.lock().clear().removed;
-        places.extend(self.steps.lock().drain(..).filter_map(|step| step.awaits));
+        let awaited =
+            self.steps.lock().drain(..).filter_map(|step| step.awaits).collect::<Vec<_>>();
         let vm = thread.vm;
-        thread.mutator.native(|| debugging::change(vm, &[], &places));
+        thread.mutator.native(|| {
+            self.forget_client();
+            debugging::change(vm, &[], &awaited);
+        });
         vm.debugging.forget_stepping();
         thread.watch.steps = false;
-        self.set_exceptions(Exceptions::default());
-        self.set_events(std::iter::empty());
-        self.watches.lock().set.clear();
-        self.goals.lock().clear();
-        self.has_goals.store(false, Ordering::Relaxed);
         self.happened.lock().clear();
         self.has_happened.store(false, Ordering::Relaxed);
-        self.release_all();
         self.travel.forget();
     }
 }
 
-/// Ends this copy, which nobody waits for.
+/// Ends this copy, for whose end no other process waits.
 fn end() -> ! {
     std::process::exit(0)
 }

@@ -13,6 +13,7 @@
 
 use super::slot::WordSlot;
 use super::{from_usize, instance, object};
+use crate::heap::Heap;
 use crate::representation::Object;
 use mmtk::memory_manager;
 use mmtk::scheduler::GCWorker;
@@ -74,7 +75,7 @@ static LEFT: Mutex<Vec<&'static Traced>> = Mutex::new(Vec::new());
 
 /// Starts a collector thread, which runs until the process ends or is copied.
 pub(super) fn spawn(worker: Box<GCWorker<super::Binding>>) -> std::io::Result<()> {
-    let builder = std::thread::Builder::new().name("collector".to_owned());
+    let builder = std::thread::Builder::new().name(Heap::COLLECTOR.to_owned());
     let thread = builder.spawn(move || run(worker))?;
     THREADS.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
     Ok(())

@@ -9,7 +9,7 @@
 //! | thread | why it holds nothing |
 //! |---|---|
 //! | mutators | there is no other one; the caller stands at a poll |
-//! | the collector's | they have ended, and begin again where code runs ([`Heap::end_collector`](squall_heap::Heap::end_collector)) |
+//! | the collector's | they have ended, and begin again where code runs ([`Heap::end_collector`]) |
 //! | the main thread | it waits in [`native_threads`], on a lock of the system's own form; the copy gets another one |
 //! | those of the caller's list | the caller has seen to it |
 //! | any other | there is none, or no copy is made |
@@ -21,6 +21,7 @@
 
 use std::io::Error;
 
+use squall_heap::Heap;
 use squall_system::process;
 
 use crate::concurrency::native_threads;
@@ -37,11 +38,10 @@ pub enum Side {
 
 /// Copies the process, in which no other threads run than the protocol allows. `others` are the names of the caller's.
 pub fn make(thread: &Thread, others: &[&str]) -> Result<Side, Error> {
-    let busy = || Error::other("other threads run");
-    if !thread.vm.heap.end_collector() {
-        return Err(busy());
+    if !has_only(others) || !thread.vm.heap.end_collector() {
+        return Err(Error::other("other threads run"));
     }
-    let made = if has_only(others) { fork() } else { Err(busy()) };
+    let made = fork();
     if !matches!(made, Ok(Side::Copy)) {
         thread.vm.heap.begin_collector();
     }
@@ -91,8 +91,8 @@ fn fork() -> Result<Side, Error> {
     }
 }
 
-/// Whether all threads but the calling and the main one have these names.
+/// Whether all threads but the calling, the main and the collector's have these names.
 fn has_only(names: &[&str]) -> bool {
-    process::other_threads()
-        .is_ok_and(|others| others.iter().all(|name| names.contains(&name.as_str())))
+    let is_known = |name: &String| name == Heap::COLLECTOR || names.contains(&name.as_str());
+    process::other_threads().is_ok_and(|others| others.iter().all(is_known))
 }
