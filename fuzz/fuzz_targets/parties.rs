@@ -9,8 +9,8 @@ use squall_fuzzing::choices::Choices;
 use squall_fuzzing::machine::Machine;
 use squall_fuzzing::parties;
 
-/// The longest time that a host may wait for itself. The machines of some rounds are slow.
-const STALL: Duration = Duration::from_secs(5);
+/// The longest time that a host may wait for itself, in machines of all kinds.
+const STALL: Duration = Duration::from_millis(100);
 
 fuzz_target!(|bytes: &[u8]| {
     let parties = parties::generate(&mut Choices::Bytes(bytes));

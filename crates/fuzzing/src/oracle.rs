@@ -153,7 +153,7 @@ fn looked_at(vm: &Vm, object: &Value) -> String {
 
 /// How often a wait must be too long to count although the machine did not work meanwhile: the system may let the whole
 /// process wait, but not for ever.
-const STANDSTILL: u32 = 12;
+const STANDSTILL: u32 = 50;
 
 /// A wait for an answer.
 ///
@@ -232,6 +232,6 @@ mod tests {
         };
         assert_eq!(wait(6, 12), 6, "two processors worked for the machine");
         assert_eq!(wait(6, 1), 1, "the system gave the processors to others");
-        assert_eq!(wait(120, 0), 10, "nothing moves");
+        assert_eq!(wait(500, 0), 10, "nothing moves");
     }
 }
