@@ -66,6 +66,7 @@ mod postgres;
 mod process;
 mod profiles;
 mod reference;
+mod replays;
 mod sample;
 mod schedulers;
 mod shortages;
@@ -109,6 +110,7 @@ fn main() -> ExitCode {
     trials.extend(profiles::trials());
     trials.extend(reference::trials());
     trials.extend(sample::trials());
+    trials.extend(replays::trials());
     trials.extend(schedulers::trials());
     trials.extend(shortages::trials());
     trials.extend(succession::trials());

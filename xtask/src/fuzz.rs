@@ -100,6 +100,7 @@ const TARGETS: &[Target] = &[
         share: 6,
         has_machine: true,
     },
+    Target { name: "recordings", seeds: &["fuzz/seeds/recordings"], ..PLAIN },
     Target { name: "decode_verify", seeds: &["fuzz/seeds/modules"], share: 2, ..PLAIN },
     Target { name: "asm_roundtrip", seeds: &["fuzz/seeds/modules"], ..PLAIN },
     Target {

@@ -13,6 +13,7 @@
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
+//! | `recordings` | records a thousand runs, and replays them |
 //! | `histories` | runs random histories of transactions under ten thousand schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts load on the web shop of the examples, and measures it |
@@ -43,6 +44,7 @@ mod load;
 mod markdown;
 mod notices;
 mod postgres;
+mod recordings;
 mod schedulers;
 mod seeds;
 mod site;
@@ -87,6 +89,8 @@ enum Command {
     Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
     Seeds(seeds::Arguments),
+    /// Recorded runs, and their replays
+    Recordings(recordings::Arguments),
     /// Random histories of transactions, under very many schedules
     Histories(histories::Arguments),
     /// A program of mixed load, for minutes
@@ -126,6 +130,7 @@ fn main() -> ExitCode {
         Command::Library(arguments) => library::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
+        Command::Recordings(arguments) => recordings::run(&arguments),
         Command::Histories(arguments) => histories::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),

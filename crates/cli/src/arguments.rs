@@ -42,6 +42,7 @@ pub struct Arguments {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(Run),
+    Replay(Replay),
     Profile(Profile),
     Eval(Eval),
     Repl(Repl),
@@ -110,6 +111,10 @@ pub struct Run {
     #[arg(long, value_name = "PORT[,control]", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub observe: Option<Observe>,
 
+    /// Record the run in this file, so that `squall replay` can repeat it
+    #[arg(long, value_name = "FILE", require_equals = true)]
+    pub record: Option<PathBuf>,
+
     /// Send this message to the module's class, and show its answer, instead of starting the module
     #[arg(long, value_name = "SELECTOR", hide = true)]
     pub send: Option<String>,
@@ -117,6 +122,17 @@ pub struct Run {
     /// The program, then its own arguments
     #[arg(trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
     pub program: Vec<String>,
+}
+
+/// Repeat a run that `squall run --record=FILE` has recorded.
+///
+/// The program does the same again, in the order of the recording, with the same answers from outside. Where it differs, the
+/// replay ends with a report.
+#[derive(Args, Debug)]
+pub struct Replay {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
 }
 
 /// Run a program, and show where it spends its time, makes objects and waits.

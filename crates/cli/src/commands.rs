@@ -15,6 +15,7 @@ mod observe;
 mod package;
 mod profile;
 mod repl;
+mod replay;
 mod run;
 mod test;
 mod top;
@@ -35,6 +36,7 @@ pub fn execute(arguments: Arguments) -> Exit {
     }
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Replay(arguments) => replay::replay(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
         Command::Eval(arguments) => eval::eval(&arguments),
         Command::Repl(arguments) => repl::repl(&arguments),

@@ -10,6 +10,7 @@
 //! | [`perfetto`] | a reader that writes a file for Perfetto |
 //! | [`profile`] | samples and waits, and the forms of profiles |
 //! | [`reference`](mod@reference) | the table as a page of the documentation |
+//! | [`replay`] | the file from which a run is repeated |
 //!
 //! Nothing here knows an object, a site or a class: fields are numbers. The reader asks [`Names`] for texts.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod perfetto;
 pub mod profile;
 pub mod record;
 pub mod reference;
+pub mod replay;
 pub mod ring;
 pub mod table;
 

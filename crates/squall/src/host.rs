@@ -16,6 +16,7 @@ use squall_runtime::model::permissions::Permissions;
 use squall_runtime::model::text::ModuleText;
 use squall_runtime::state::vm::Vm;
 
+use crate::Replays;
 use crate::compiler::{Assembly, FileKind, RunnableModule, module_with_includes};
 use crate::library;
 use crate::surroundings::Surroundings;
@@ -32,6 +33,8 @@ pub(crate) struct Embedding {
     pub program: Option<PathBuf>,
     /// The packages of the program.
     pub packages: Packages,
+    /// Whether the run is recorded, or repeats a recording.
+    pub replays: Option<&'static Replays>,
     /// Modules that the embedder compiled before the program asks for them, by path.
     pub prepared: Mutex<HashMap<String, Module>>,
 }
@@ -166,6 +169,14 @@ impl Host for EmbeddingRef {
             ErrorKind::NotFound => CompileError::NotFound,
             _ => CompileError::Invalid(format!("{path} cannot be read: {error}\n")),
         })?;
+        match self.0.replays {
+            Some(Replays::Record(recorder)) => recorder.module(path, &bytes),
+            Some(Replays::Replay(player)) if player.refuses_module(path, &bytes) => {
+                let text = format!("{path} has changed since the run was recorded\n");
+                return Err(CompileError::Invalid(text));
+            }
+            _ => {}
+        }
         let read: Read = &|included| self.0.read_included(included, path);
         module_with_includes(path, kind, &bytes, self.0.verify_all, read)
             .map(RunnableModule::into_module)

@@ -40,7 +40,7 @@ mod watchdog;
 
 pub use compiler::FileKind;
 pub use machine::{Machine, Reply, StartError};
-pub use options::{Hardening, Jit, Options, SchedulingPolicy};
+pub use options::{Hardening, Jit, Options, Player, Recorder, Replays, SchedulingPolicy};
 pub use squall_events as events;
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_jit::listing::Part;

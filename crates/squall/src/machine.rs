@@ -130,6 +130,7 @@ impl Machine {
             permissions: options.permissions.clone(),
             program: options.arguments.first().map(PathBuf::from),
             packages: options.packages.clone(),
+            replays: options.replays,
             prepared: Default::default(),
         }));
         let budgets = options.budgets;

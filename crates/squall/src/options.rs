@@ -7,6 +7,7 @@ pub use squall_jit::Hardening;
 pub use squall_jit::observers::Observers;
 pub use squall_runtime::model::packages::{Packages, Part};
 use squall_runtime::model::permissions::Permissions;
+pub use squall_runtime::state::replays::{Player, Recorder, Replays};
 use squall_runtime::state::sandbox::Budgets;
 use squall_runtime::state::tracing::Tracing;
 pub use squall_runtime::state::vm::LinkedLibrary;
@@ -54,6 +55,10 @@ pub struct Options {
     pub linked_libraries: Vec<LinkedLibrary>,
     /// The packages of the program.
     pub packages: Packages,
+    /// Whether the run is recorded, or repeats a recording.
+    pub replays: Option<&'static Replays>,
+    /// The seed of the keys for hash codes, if they are to be the same in several runs.
+    pub key: Option<u64>,
 }
 
 /// The tiers that run code.
@@ -93,6 +98,8 @@ impl Default for Options {
             jit_views: false,
             linked_libraries: Vec::new(),
             packages: Packages::default(),
+            replays: None,
+            key: None,
         }
     }
 }
@@ -120,6 +127,8 @@ impl Options {
             tracing: self.tracing,
             linked_libraries: self.linked_libraries,
             packages: self.packages,
+            replays: self.replays,
+            key: self.key,
         }
     }
 }

@@ -3,13 +3,14 @@
 use squall::compiler::{
     CompileProblem, FileKind, RunnableModule, module_with_includes, note_lines, warnings_before_run,
 };
+use squall::events::replay::Recording;
 use squall::testing;
 use squall::{Machine, Options, Reply};
 use squall_bytecode::module::Module;
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use super::check::show_stages;
-use super::{debug, internal, observe, start_in, trace};
+use super::{debug, internal, observe, replay, start_in, trace};
 use crate::arguments::{MachineArguments, Report, Run};
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
@@ -21,8 +22,13 @@ use crate::packages::Program;
 const FACTORY: &str = "usingPlatform:";
 
 pub fn run(arguments: &Run) -> Result<Exit, Exit> {
+    run_taped(arguments, None)
+}
+
+/// Runs a program, which may repeat the recording in a file.
+pub fn run_taped(arguments: &Run, recording: Option<(String, Recording)>) -> Result<Exit, Exit> {
     let program = Program::find(&arguments.program, &arguments.packages)?;
-    let options = options(&arguments.machine, &program);
+    let mut options = options(&arguments.machine, &program);
     let input = &program.input;
     if !arguments.dump.is_empty() {
         return show_stages(input, &arguments.dump);
@@ -37,6 +43,14 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     check_program(&input.path, module.module())?;
     if !arguments.debug_again {
         show_warnings(input);
+    }
+    let taped = match (recording, &arguments.record) {
+        (Some(recording), _) => Some(replay::play(recording, &program)?),
+        (None, Some(path)) => Some(replay::record(path, arguments, &program)?),
+        (None, None) => None,
+    };
+    if let Some(taped) = &taped {
+        taped.prepare(&mut options);
     }
     let trace = trace::open(arguments.machine.trace_file())?;
     let observing = observe::listen(arguments, input)?;
@@ -59,7 +73,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     if arguments.report.contains(&Report::Jit) {
         print_error(&machine.describe_compilation());
     }
-    Ok(Exit::Program(code))
+    Ok(Exit::Program(taped.map_or(code, |taped| taped.end(code))))
 }
 
 /// The machine's options for a program.

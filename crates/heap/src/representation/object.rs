@@ -234,6 +234,15 @@ impl Object {
         }
     }
 
+    /// As [`Object::assign_identity_hash`], for an object without a hash that no other thread knows. The number has at most 27
+    /// bits.
+    #[inline(always)]
+    pub fn number_own(self, number: u32) {
+        let half = self.half(HEADER_OFFSET);
+        let header = half.load(Ordering::Relaxed);
+        half.store(header | number << HASH_SHIFT, Ordering::Relaxed);
+    }
+
     /// Writes the header of a new object.
     #[inline(always)]
     pub(crate) fn initialize_header(self, layout: LayoutId, class: Word) {

@@ -7,6 +7,7 @@ use squall_heap::{CollectionKind, CollectionReport, Object, RootAddress, RootSou
 
 use crate::concurrency::sandbox::metering;
 use crate::state::recording;
+use crate::state::replays;
 use crate::state::sampling;
 use crate::state::strand::StrandRef;
 use crate::state::thread::Thread;
@@ -58,6 +59,9 @@ unsafe impl RootSource for Roots {
         self.vm.concurrency().stalls.visit(visit);
         self.vm.concurrency().early.visit(kind, visit);
         self.vm.concurrency().embedder.visit(visit);
+        if let Some(player) = replays::player(self.vm) {
+            player.visit(visit);
+        }
         self.vm.concurrency().unhandled.visit(visit);
         self.vm.transactions.visit(kind, visit);
         self.vm.concurrency().foreign.visit(visit);

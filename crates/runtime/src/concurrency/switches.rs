@@ -95,6 +95,9 @@ fn yields_in_general(thread: &mut Thread, call: Option<&'static Site>) -> Option
         return None;
     }
     thread.note(Kind::StrandPreempted, || [recording::number_of(thread.strand())]);
+    if thread.is_recording() {
+        thread.tape_yields();
+    }
     let stopped = stop_to_yield(thread, call);
     let Some(vat) = rotated_vat(thread, &stopped) else {
         waiting::make_ready(thread, stopped, Place::Last);

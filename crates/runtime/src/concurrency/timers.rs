@@ -25,7 +25,7 @@ use squall_scheduler::TimerId;
 use squall_system::poller::{Direction, Wait};
 use squall_system::resources::Resource;
 
-use crate::concurrency::waiting;
+use crate::concurrency::waiting::{self, Place};
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::strand::{Claimed, Delivery, StrandRef};
@@ -298,8 +298,24 @@ pub fn wake_after(
     ticket: u64,
     value: Word,
 ) {
+    if thread.watch.is_on && thread.sleeps_by_tape(strand, ticket, value) {
+        return wake_by_tape(thread);
+    }
     let purpose = Purpose::Wake { strand: strand.word(), ticket, value };
     thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);
+}
+
+/// In the replay of a recording: wakes the strands for which it is the place to do what they wait for, in the order of
+/// operations on shared objects.
+pub fn wake_by_tape(thread: &mut Thread) {
+    while let Some(waiting) = thread.due_by_tape() {
+        let strand = waiting.strand.as_object().and_then(StrandRef::of_object);
+        let Some(strand) = strand.and_then(|strand| strand.claim(waiting.ticket)) else { continue };
+        match waiting.answer {
+            Some(answer) => waiting::cut(thread, strand, Delivery::Value, answer),
+            None => waiting::make_ready(thread, strand, Place::First),
+        }
+    }
 }
 
 /// Wakes the strand of this object with `true` when a resource is ready, or with `false` when the delay
@@ -342,6 +358,13 @@ fn release(vm: &Vm, key: TimerKey, entry: Entry) {
 
 /// Posts a message to a vat, after a time.
 pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Object) {
+    if thread.watch.is_on {
+        thread.number_message(message);
+        if thread.repeats() {
+            // It is held until its turn.
+            return vat.post(thread, message);
+        }
+    }
     let purpose = Purpose::Post { vat: vat.object.get(), message: message.word() };
     let key = thread.vm.concurrency().timers.inner.lock().reserve(None);
     thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);
@@ -352,6 +375,8 @@ pub fn run_due(thread: &mut Thread) {
     // The lock is held until it is done, so that no other worker overtakes this one; nothing here
     // reaches a GC point or another timer.
     let vm = thread.vm;
+    // Before the table: an operation on shared objects takes both in this order, too.
+    let mut order = if thread.watch.is_on { thread.order_for_timer() } else { None };
     let mut table = vm.concurrency().timers.inner.lock();
     let Some(Due { key, is_ready }) = table.due.pop_front() else { return };
     let Some(mut entry) = table.take(key) else { return };
@@ -361,6 +386,9 @@ pub fn run_due(thread: &mut Thread) {
             let strand = strand.as_object().and_then(StrandRef::of_object);
             if let Some(strand) = strand.and_then(|strand| strand.claim(ticket)) {
                 strand.set_timer(0);
+                if let Some(order) = &mut order {
+                    thread.note_woken_by_timer(strand.strand(), order);
+                }
                 waiting::cut(thread, strand, Delivery::Value, value);
             }
         }

@@ -22,11 +22,23 @@ use crate::state::vat::VatRef;
 /// did. *GC point.*
 #[inline(always)]
 pub(super) fn go_on(thread: &mut Thread) -> bool {
+    match thread.is_plain() {
+        true => go_on_in::<false>(thread),
+        false => thread.is_plainly_recorded() && go_on_in::<true>(thread),
+    }
+}
+
+/// As [`go_on`], on a plain thread, whose run is recorded or not.
+#[inline(always)]
+fn go_on_in<const IS_RECORDED: bool>(thread: &mut Thread) -> bool {
     let Some((vat, strand)) = ended(thread) else { return false };
     if !is_next(thread, vat) {
         return false;
     }
     let Some(message) = vat.take_message(thread) else { return false };
+    if IS_RECORDED {
+        thread.begin_tape(vat, message);
+    }
     thread.schedule.batch -= 1;
     thread.schedule.switches_left = switches::IN_A_RUN;
     strand::begin_again(thread, strand);
@@ -35,13 +47,13 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
     true
 }
 
-/// The vat of the turn that has ended here, and its strand, if the turn was plain: it returns nothing, nobody knows its strand,
-/// and no events, debugger, sandbox or transactions are about.
+/// The vat of the turn that has ended on this plain thread, and its strand, if the turn was plain: it returns nothing, and
+/// nobody knows its strand.
 #[inline(always)]
 fn ended(thread: &mut Thread) -> Option<(VatRef, StrandRef)> {
     let strand = thread.strand();
     let vat = thread.schedule.owned?;
-    if thread.stop != Stop::Returned || !thread.is_plain() || vat.turn() != Some(strand) {
+    if thread.stop != Stop::Returned || vat.turn() != Some(strand) {
         return None;
     }
     let running = thread.running();

@@ -5,7 +5,9 @@ use squall_heap::{Object, Word};
 
 use crate::concurrency::waiting;
 use crate::model::outcome::Outcome;
-use crate::state::strand::{Claimed, waiter};
+use crate::state::recording;
+use crate::state::replays::Wanted;
+use crate::state::strand::{Claimed, StrandRef, waiter};
 use crate::state::thread::Thread;
 use crate::state::vat::{LockedVat, VatRef, slots};
 
@@ -96,6 +98,12 @@ impl VatRef {
     ///
     /// If the next strand or turn is at home elsewhere, the vat goes there.
     pub fn next_work(self, thread: &mut Thread) -> Work {
+        if thread.watch.is_on
+            && let Some(wanted) = thread.wanted_in(self)
+            && wanted != Wanted::Anything
+        {
+            return self.wanted_work(thread, wanted);
+        }
         let begins_turn = self.may_begin_turn() && self.home() == thread.home;
         // A thread that makes a strand ready now does so during the turn that begins.
         if begins_turn
@@ -116,6 +124,32 @@ impl VatRef {
                 return Work::Nothing;
             }
         }
+    }
+
+    /// The owner's next work in the replay of a recording, which says what it is.
+    #[cold]
+    fn wanted_work(self, thread: &mut Thread, wanted: Wanted) -> Work {
+        let mut locked = self.lock();
+        let turn = self.turn();
+        let is_wanted = |strand: StrandRef| match wanted {
+            Wanted::Strand(identity) => recording::number_of(strand) == identity,
+            Wanted::SameTurn => turn == Some(strand),
+            _ => false,
+        };
+        if let Some(strand) = locked.content().take(is_wanted) {
+            return Work::Strand(strand);
+        }
+        let takes_message = wanted == Wanted::Turn || self.has_other_message();
+        let message = match takes_message && self.may_begin_turn() {
+            true => self.take_messages(thread),
+            false => None,
+        };
+        if let Some(message) = message {
+            return Work::Turn(message);
+        }
+        thread.worker.end_run();
+        self.let_go(thread, &mut locked);
+        Work::Nothing
     }
 
     /// The owner's next turn.

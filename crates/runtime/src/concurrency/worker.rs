@@ -34,13 +34,14 @@ use crate::model::outcome::{Failure, FailureReason};
 use crate::state::items::TimerKey;
 use crate::state::items::{Item, ItemKind};
 use crate::state::recording;
+use crate::state::replays::Order;
 use crate::state::sampling;
 use crate::state::sandbox::{self, SandboxRef};
 use crate::state::stack::halt_code;
 use crate::state::strand::{
     self, ANY_SIZE, Claimed, Delivery, Ending, Model, Role, Standing, StrandRef,
 };
-use crate::state::thread::{Stop, Thread, Window};
+use crate::state::thread::{Stop, Thread, Window, bottom};
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
 
@@ -289,14 +290,23 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
         return anchor::hand_over(thread, strand, anchor);
     }
     // A vat that is to give way does so after this strand.
-    thread.schedule.switches_left = if thread.was_preempted { 0 } else { switches::IN_A_RUN };
+    let stays = thread.was_preempted || thread.watch.is_on && thread.repeats();
+    thread.schedule.switches_left = if stays { 0 } else { switches::IN_A_RUN };
     resume(thread, strand);
     thread.schedule.switches_left = 0;
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     shared::release(thread);
     // A parked strand is not this thread's any more.
     let Some(strand) = thread.leave_strand() else { return };
-    note_stop(thread, strand.strand(), stop);
+    match thread.is_recording() {
+        true => see_to_noted_stop(thread, strand, stop),
+        false => see_to_stop(thread, strand, stop),
+    }
+}
+
+/// Handles the stop of a strand that is not parked.
+#[inline(always)]
+fn see_to_stop(thread: &mut Thread, strand: Claimed, stop: Stop) {
     match stop {
         Stop::Parked => unreachable!("a strand that stops to wait was parked"),
         Stop::Switched | Stop::Hot => unreachable!("the tier goes on with the strand"),
@@ -313,10 +323,46 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
     }
 }
 
+/// As [`see_to_stop`], while events are noted, or the run is recorded or repeats a recording. The ends of strands that others
+/// may wait for are operations on shared objects. *GC point.*
+#[cold]
+fn see_to_noted_stop(thread: &mut Thread, strand: Claimed, stop: Stop) {
+    let ends = !matches!(stop, Stop::Preempted | Stop::Displaced);
+    if !ends || thread.tape.is_none() || !strand.strand().is_told() {
+        note_stop(thread, strand.strand(), stop);
+        return see_to_stop(thread, strand, stop);
+    }
+    // The result lies where no collection looks while the strand neither runs nor stands.
+    strand.strand().set_slot(&mut thread.mutator, strand::slots::VALUE, strand.result());
+    let order = thread.order();
+    strand.set_result(strand.strand().slot(strand::slots::VALUE));
+    match order {
+        Order::Closed(place) => return put_off(thread, strand, stop, Some(place)),
+        Order::Finished => return put_off(thread, strand, stop, None),
+        Order::Outside | Order::Recorded(_) | Order::Open | Order::Over => {}
+    }
+    note_stop(thread, strand.strand(), stop);
+    see_to_stop(thread, strand, stop);
+    if matches!(order, Order::Open) {
+        thread.advance();
+        timers::wake_by_tape(thread);
+    }
+}
+
+/// In the replay of a recording: the strand ends when the place has come.
+fn put_off(thread: &mut Thread, mut strand: Claimed, stop: Stop, place: Option<u64>) {
+    let reference = strand.strand();
+    let state = bottom(strand.stack().base());
+    strand.stand_at(state, Standing::Stopped(stop));
+    thread.leave_piece();
+    let ticket = strand.park(strand::Wait::Patient).ticket;
+    thread.wait_by_tape(place, reference.object.get(), ticket);
+}
+
 /// Notes that the worker runs a strand no longer.
-#[inline(always)]
 fn note_stop(thread: &Thread, strand: StrandRef, stop: Stop) {
     let is_ready = matches!(stop, Stop::Preempted | Stop::Displaced);
+    thread.tape_stopped(strand, is_ready);
     let kind = if is_ready { Kind::StrandPreempted } else { Kind::StrandStopped };
     thread
         .note_on(kind, || (recording::track_of(thread.vm, strand), [recording::number_of(strand)]));
@@ -598,7 +644,9 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
 #[inline]
 pub fn go_outside(thread: &mut Thread) {
     thread.note(Kind::CalloutBegun, || [recording::number_of_site(thread.call_site)]);
-    let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced);
+    // In a recorded run, nothing else of the vat runs meanwhile: no order of strands depends on how long this takes.
+    let is_left = !thread.is_displaced && thread.tape.is_none();
+    let vat = vat_of_exclusive(thread.strand()).filter(|_| is_left);
     leave_place(thread, vat);
 }
 
@@ -630,7 +678,9 @@ fn leave_place(thread: &mut Thread, vat: Option<VatRef>) {
 /// The second half of [`outside`]. *GC point.*
 #[inline]
 pub fn come_back(thread: &mut Thread) {
-    return_to_place(thread, true);
+    // See `go_outside`.
+    let has_left_vat = thread.tape.is_none();
+    return_to_place(thread, has_left_vat);
     thread.note(Kind::CalloutEnded, || []);
     sampling::take(thread, State::Outside);
     // See `transactions/guarding.rs`.

@@ -19,4 +19,5 @@ pub mod layers;
 pub mod observation;
 pub mod parts;
 pub mod primitives;
+pub mod recorded;
 pub mod work;

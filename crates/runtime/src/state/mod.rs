@@ -27,6 +27,7 @@ pub mod native_stack;
 pub mod pacing;
 pub mod primitive_code;
 pub mod recording;
+pub mod replays;
 pub mod roots;
 pub mod sampling;
 pub mod sandbox;

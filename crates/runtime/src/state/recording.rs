@@ -29,7 +29,7 @@ impl Thread {
     /// log is on.
     #[inline(always)]
     pub fn note<const N: usize>(&self, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
-        if self.watch.is_on {
+        if self.watch.is_on && (!self.only_records() || is_taped(kind)) {
             note_in(self, kind, fields);
         }
     }
@@ -37,7 +37,7 @@ impl Thread {
     /// Notes an event on a track.
     #[inline(always)]
     pub fn note_on<const N: usize>(&self, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
-        if self.watch.is_on {
+        if self.watch.is_on && !self.only_records() {
             note_on(self, kind, event);
         }
     }
@@ -55,10 +55,19 @@ impl Thread {
     }
 }
 
+/// Whether [recordings](crate::state::replays) need events of this kind.
+const fn is_taped(kind: Kind) -> bool {
+    matches!(kind, Kind::VatCreated | Kind::StrandResumed | Kind::StrandBlocked | Kind::WorkerIdle)
+}
+
 #[cold]
 #[inline(never)]
 fn note_in<const N: usize>(thread: &Thread, kind: Kind, fields: impl FnOnce() -> [u64; N]) {
+    if thread.only_records() && kind != Kind::VatCreated {
+        return thread.tape_event(kind, &[]);
+    }
     let fields = fields();
+    thread.tape_event(kind, &fields);
     tell_debugger(thread, kind, &fields);
     let Some(port) = thread.port.as_ref().filter(|port| port.wants(kind)) else { return };
     let track = thread.running_strand().map_or(Track::Worker, |strand| track_of(thread.vm, strand));
@@ -186,7 +195,7 @@ impl VatRef {
     /// Notes that a message is put into the mailbox. The vat is locked.
     #[inline(always)]
     pub(crate) fn note_sent(self, thread: &Thread, message: Object) {
-        if thread.watch.counts {
+        if thread.watch.counts && !thread.only_records() {
             let length = self.count_posted();
             thread.note(Kind::MessageSent, || {
                 let number = record::message(self.number(thread.vm), self.posted());
@@ -200,6 +209,10 @@ impl VatRef {
     #[inline(always)]
     pub fn note_received(self, thread: &Thread) {
         if thread.watch.counts {
+            thread.leave_piece();
+            if thread.only_records() {
+                return;
+            }
             let length = self.count_taken();
             thread.note(Kind::MessageReceived, || [self.current_message(thread.vm), length]);
         }
@@ -213,6 +226,10 @@ impl VatRef {
     /// Notes that the turn for the message taken last begins.
     #[inline(always)]
     pub fn note_turn(self, thread: &Thread, message: Object, receiver: Word) {
+        if !thread.watch.is_on {
+            return;
+        }
+        thread.begin_tape(self, message);
         thread.note_on(Kind::TurnBegun, || {
             let layout = u64::from(known::layout_of(receiver).bits());
             tell_of_message(thread, true, self.current_message(thread.vm), message);

@@ -239,6 +239,8 @@ pub struct Strand {
     role: Shown<Role>,
     /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
     is_held: AtomicBool,
+    /// Whether a recording tells of its beginning: see [`crate::state::replays`].
+    is_told: AtomicBool,
     /// Which of [`SIZES`] it has.
     size: u8,
 }
@@ -495,6 +497,17 @@ impl StrandRef {
         self.status.ticket()
     }
 
+    /// A recording tells of its beginning.
+    pub(crate) fn tell(self) {
+        self.is_told.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a recording tells of its beginning.
+    #[inline]
+    pub(crate) fn is_told(self) -> bool {
+        self.is_told.load(Ordering::Relaxed)
+    }
+
     /// Wins the right to wake the strand from the wait with this ticket; `None` if another thread has it.
     #[inline]
     pub fn claim(self, ticket: u64) -> Option<Claimed> {
@@ -728,6 +741,7 @@ impl Strand {
             worker: AtomicU32::new(0),
             is_exposed: AtomicBool::new(false),
             is_held: AtomicBool::new(false),
+            is_told: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             model: Shown::new(Model::Exclusive),
             role: Shown::new(Role::Other),
@@ -796,7 +810,12 @@ pub(crate) fn make_counted(
 /// Notes that the running strand has made another one. Turns, which workers make, are noted as such.
 #[inline(always)]
 fn note_made(thread: &Thread, strand: StrandRef, vat: Option<VatRef>) {
-    if thread.is_recording() && thread.running_strand().is_some() {
+    if !thread.is_recording() {
+        return;
+    }
+    strand.is_told.store(false, Ordering::Relaxed);
+    if thread.running_strand().is_some() {
+        thread.tape_started(strand);
         thread.note(Kind::StrandCreated, || {
             let site = recording::number_of_call(thread);
             [recording::number_of(strand), recording::number_of_vat(thread.vm, vat), site]

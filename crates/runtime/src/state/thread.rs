@@ -27,6 +27,7 @@ use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::native_stack::NativeStack;
+use crate::state::replays::Tape;
 use crate::state::roots;
 use crate::state::sampling::Sampler;
 use crate::state::sandbox::{self, Metering, SandboxRef};
@@ -236,7 +237,7 @@ pub struct Schedule {
 /// How a thread is watched, by recordings and a debugger.
 #[derive(Clone, Copy, Default)]
 pub struct Watch {
-    /// Whether the thread has a [port](Thread::port), or there is a debugger.
+    /// Whether the thread has a [port](Thread::port) or a [tape](Thread::tape), or there is a debugger.
     pub is_on: bool,
     /// Whether the strand that runs here steps, as the debugger has asked.
     pub steps: bool,
@@ -345,6 +346,8 @@ pub struct Thread {
     pub run_entry: &'static CacheEntry,
     /// Unwindings that go on when C returns to where it was called, innermost last.
     pub crossings: Vec<Crossing>,
+    /// Its part in a recording, or in a replay of one: see [`crate::state::replays`].
+    pub tape: Option<Box<Tape>>,
     /// Whether the debugger has changed where the strand goes on. Last, since it is seldom looked at.
     pub was_moved: bool,
 }
@@ -370,8 +373,7 @@ impl Thread {
     fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
-        // SAFETY: the runtime follows the rooting discipline: words live in frames, windows, messages and other roots
-        // whenever a GC point is reached. The new mutator reaches none before the thread is in its place.
+        // SAFETY: at each GC point, words live in frames, messages and other roots; none comes before the thread is in its place.
         let mutator = unsafe { vm.heap.attach(context) };
         Thread::introduced(Box::write(
             place,
@@ -423,6 +425,7 @@ impl Thread {
                 identities: 0..0,
                 run_entry: CacheEntry::empty(),
                 crossings: Vec::new(),
+                tape: Tape::new(vm.options.replays),
                 was_moved: false,
             },
         ))
@@ -440,7 +443,11 @@ impl Thread {
 
     /// Looks whether its events are noted, or a debugger was attached.
     pub fn look_for_observers(&mut self) {
-        self.watch.is_on = self.port.is_some() || self.vm.debugging.debugger().is_some();
+        let is_seen = self.port.is_some() || self.vm.debugging.debugger().is_some();
+        self.watch.is_on = is_seen || self.tape.is_some();
+        if let Some(Tape::Records(notes)) = self.tape.as_deref() {
+            notes.is_alone.set(!is_seen);
+        }
         self.watch.counts = self.watch.is_on || self.vm.events.counts_messages();
         self.watch.log_epoch = self.vm.events.epoch() as u8;
     }
@@ -452,6 +459,11 @@ impl Thread {
             self.port = self.vm.events.port(self.worker_index());
             self.look_for_observers();
         }
+    }
+
+    /// The numbers of [`Thread::random`] follow from this one.
+    pub fn seed_random(&mut self, seed: u64) {
+        self.random = seed;
     }
 
     /// The next of a sequence of numbers without a pattern, always the same one (Steele, Lea and Flood,
@@ -777,8 +789,19 @@ impl Thread {
     /// guarded accesses.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        !self.watch.is_on
-            && self.sandbox.is_none()
+        !self.watch.is_on && self.has_nothing_aside()
+    }
+
+    /// As [`Thread::is_plain`], but that the run is recorded.
+    #[cold]
+    #[inline(never)]
+    pub fn is_plainly_recorded(&self) -> bool {
+        self.only_records() && self.has_nothing_aside()
+    }
+
+    #[inline(always)]
+    fn has_nothing_aside(&self) -> bool {
+        self.sandbox.is_none()
             && self.memory.is_none()
             && self.transaction.is_none()
             && !self.runs_guarded

@@ -130,6 +130,8 @@ struct OwnersPart {
     /// The counts of the messages that were put into the mailbox and taken from there while they were counted.
     posted: AtomicU64,
     count: AtomicU64,
+    /// The key of its last item in a recording, times 2, and 1 if that is open: see [`crate::state::replays`].
+    item: AtomicU64,
 }
 
 /// Two lines of the cache: a million actors are no rarity.
@@ -182,8 +184,13 @@ impl ReadyList {
     }
 
     fn remove(&mut self, strand: StrandRef) -> Option<Claimed> {
+        self.take(|other| other == strand)
+    }
+
+    /// Takes the first strand of which this holds.
+    pub(crate) fn take(&mut self, is_it: impl Fn(StrandRef) -> bool) -> Option<Claimed> {
         self.queues.iter_mut().find_map(|(_, queue)| {
-            let place = queue.iter().position(|other| other.strand() == strand)?;
+            let place = queue.iter().position(|other| is_it(other.strand()))?;
             queue.remove(place)
         })
     }
@@ -266,8 +273,38 @@ impl VatRef {
 
     /// Appends a message, and schedules the vat if need be.
     pub fn post(self, thread: &mut Thread, message: Object) {
+        match thread.watch.counts {
+            true => self.post_watched(thread, message),
+            false => self.append(thread, self.lock(), message),
+        }
+    }
+
+    /// As [`VatRef::post`], while events are noted, or the run is recorded or repeats a recording.
+    #[inline(never)]
+    fn post_watched(self, thread: &mut Thread, message: Object) {
+        let is_turn = is_turn(message);
+        if is_turn {
+            thread.number_message(message);
+        }
+        if thread.only_records() {
+            return self.append(thread, self.lock(), message);
+        }
+        if is_turn && let Some(admitted) = thread.admitted(self, message) {
+            return admitted.into_iter().for_each(|message| self.append_noted(thread, message));
+        }
+        self.append_noted(thread, message);
+    }
+
+    /// Puts a message into the mailbox, and notes that.
+    fn append_noted(self, thread: &mut Thread, message: Object) {
         let locked = self.lock();
         self.note_sent(thread, message);
+        self.append(thread, locked, message);
+    }
+
+    /// Puts a message into the mailbox of a locked vat.
+    #[inline(always)]
+    fn append(self, thread: &mut Thread, locked: LockedVat, message: Object) {
         self.change_room(thread, -1);
         match self.slot(slots::LAST).as_object() {
             Some(last) => last.set_element(&mut thread.mutator, NEXT, message.word()),
@@ -491,6 +528,12 @@ impl VatRef {
         }
     }
 
+    /// Whether the oldest message in the mailbox begins no turn. The vat is locked.
+    pub(crate) fn has_other_message(self) -> bool {
+        let first = self.mailbox().into_iter().find_map(Word::as_object);
+        first.is_some_and(|message| !is_turn(message))
+    }
+
     /// Takes the first of the messages that were taken from the mailbox. For the owner.
     #[inline(always)]
     pub(crate) fn take_message(self, thread: &mut Thread) -> Option<Object> {
@@ -712,7 +755,8 @@ impl VatRef {
 
     /// Begins another life.
     fn forget_numbers(self) {
-        for count in [&self.owners.number, &self.owners.posted, &self.owners.count] {
+        let owners = &self.owners;
+        for count in [&owners.number, &owners.posted, &owners.count, &owners.item] {
             count.store(0, Ordering::Relaxed);
         }
     }
@@ -738,6 +782,26 @@ impl VatRef {
 
     pub(crate) fn count_of_taken(self) -> u64 {
         self.owners.count.load(Ordering::Relaxed)
+    }
+
+    /// Begins another item of a recording; answers its key. For the owner, as are the next two.
+    #[inline]
+    pub(crate) fn begin_item(self) -> u64 {
+        let key = (self.owners.item.load(Ordering::Relaxed) >> 1) + 1;
+        self.owners.item.store(key << 1 | 1, Ordering::Relaxed);
+        key
+    }
+
+    /// The key of the item that is open.
+    pub(crate) fn open_item(self) -> Option<u64> {
+        let item = self.owners.item.load(Ordering::Relaxed);
+        (item & 1 != 0).then_some(item >> 1)
+    }
+
+    /// The item is over.
+    pub(crate) fn close_item(self) {
+        let item = self.owners.item.load(Ordering::Relaxed);
+        self.owners.item.store(item & !1, Ordering::Relaxed);
     }
 
     /// Whether a worker will run it, or look at it.
@@ -867,6 +931,14 @@ fn detached(thread: &mut Thread, message: Object) -> Word {
     next
 }
 
+/// Whether a message in a mailbox begins a turn: neither settles it a promise, nor does it go on to another vat.
+fn is_turn(message: Object) -> bool {
+    let kind = message.element(KIND);
+    let receiver = known::layout_of(message.element(RESULT + 1));
+    let goes_on = receiver == known::FAR_REFERENCE && kind != Word::NIL;
+    kind != Word::TRUE && kind != Word::FALSE && !goes_on
+}
+
 /// Makes a vat without messages and strands. *GC point.*
 pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
@@ -879,6 +951,9 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     vat.set_home(Home::ANYWHERE);
     vat.forget_numbers();
     if thread.watch.counts {
+        if let Some(number) = thread.number_of_new_vat() {
+            vat.owners.number.store(number, Ordering::Relaxed);
+        }
         let number = vat.number(thread.vm);
         thread.note(Kind::VatCreated, || [number]);
     }

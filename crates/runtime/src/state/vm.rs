@@ -34,6 +34,7 @@ use crate::state::fences;
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::Request;
+use crate::state::replays::Replays;
 use crate::state::roots::GlobalRoots;
 use crate::state::sampling::Sampling;
 use crate::state::sandbox::Sandboxes;
@@ -68,6 +69,10 @@ pub struct VmOptions {
     pub linked_libraries: Vec<LinkedLibrary>,
     /// The packages of the program.
     pub packages: Packages,
+    /// Whether the run is recorded, or repeats a recording.
+    pub replays: Option<&'static Replays>,
+    /// The seed of the keys for hash codes, if they are to be the same in several runs.
+    pub key: Option<u64>,
 }
 
 /// A C library that is part of the process: its name, and its functions.
@@ -152,7 +157,7 @@ impl Vm {
         layers: Layers,
     ) -> Result<&'static Vm, HeapError> {
         fences::prepare();
-        hashing::choose_key(options.scheduler.seed);
+        hashing::choose_key(options.key.or(options.scheduler.seed));
         let heap = Heap::new(options.heap.clone())?;
         let host: &'static dyn Host = Box::leak(host);
         // Stacks may take half as much as objects, or as much as one of them may; transactions, too.

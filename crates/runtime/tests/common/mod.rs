@@ -85,6 +85,8 @@ pub fn start(program: Program, every: u32) -> (Box<Thread>, Output) {
         tracing: Tracing::default(),
         linked_libraries: Vec::new(),
         packages: Default::default(),
+        replays: None,
+        key: None,
     };
     let host = TestHost { program, output: output.clone() };
     let vm = make_vm(options, Box::new(host), &Interpreter).expect("there is no other heap");

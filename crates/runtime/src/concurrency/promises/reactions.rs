@@ -66,6 +66,9 @@ const EVALUATE: &str = "cull:";
 
 /// Adds a reaction to a promise; if that is settled, the reaction is due at once. *GC point.*
 pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction: Object) {
+    if thread.watch.is_on && reaction.element(messages::KIND) != RESOLVE {
+        _ = thread.number_message(reaction);
+    }
     waiting::lock(&mut thread.mutator, promise);
     let state = state(promise);
     if matches!(state, State::Unresolved | State::Decided) {

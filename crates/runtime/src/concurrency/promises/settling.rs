@@ -44,6 +44,28 @@ fn settle(thread: &mut Thread, here: VatRef, promise: Object, kind: Word, outcom
 
 /// Decides a promise for the caller; false if it was decided before.
 fn decide(thread: &mut Thread, promise: Object) -> bool {
+    if thread.watch.is_on {
+        return decide_watched(thread, promise);
+    }
+    try_to_decide(thread, promise)
+}
+
+/// As [`decide`], while the run may be recorded, or repeat a recording.
+#[cold]
+fn decide_watched(thread: &mut Thread, promise: Object) -> bool {
+    let known = thread.decides_by_tape();
+    if known == Some(false) {
+        return false;
+    }
+    let is_open = try_to_decide(thread, promise);
+    if known == Some(true) && !is_open {
+        thread.diverge("the promise was settled before, but not in the recording");
+    }
+    thread.note_decided(is_open);
+    is_open
+}
+
+fn try_to_decide(thread: &mut Thread, promise: Object) -> bool {
     waiting::lock(&mut thread.mutator, promise);
     let is_open = state(promise) == State::Unresolved;
     if is_open {

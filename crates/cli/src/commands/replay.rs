@@ -1,0 +1,176 @@
+//! `squall run --record` and `squall replay`: writes a recording of a run, and repeats the run. `run` and `commands` call this
+//! module.
+
+use std::fs::File;
+use std::path::Path;
+
+use clap::Parser;
+use squall::compiler::FileKind;
+use squall::events::replay::{End, Head, Recording, Writer, digest};
+use squall::{Options, Player, Recorder, Replays};
+
+use super::run;
+use crate::arguments::{Arguments, Command, Replay, Run};
+use crate::console::complain;
+use crate::exit::Exit;
+use crate::packages::Program;
+
+/// The seed of the schedule of a replay: any would do.
+const SEED: u64 = 0;
+
+/// A run that is recorded, or repeats a recording.
+pub struct Taped {
+    path: String,
+    replays: &'static Replays,
+    key: u64,
+    /// The end of the run, in a recording that has one.
+    end: Option<End>,
+}
+
+/// `squall replay`.
+pub fn replay(arguments: &Replay) -> Result<Exit, Exit> {
+    let path = arguments.recording.display();
+    let bytes = std::fs::read(&arguments.recording).map_err(|error| {
+        complain(&format!("{path}: {error}"));
+        Exit::NoInput
+    })?;
+    let recording = Recording::read(&bytes).map_err(|bad| invalid(&format!("{path}: {bad}")))?;
+    if recording.head.machine != machine() {
+        let made = &recording.head.machine;
+        return Err(invalid(&format!(
+            "{path}: squall {made} has made this recording, and this is {}",
+            machine()
+        )));
+    }
+    let line = ["squall", "run"].map(str::to_owned).into_iter();
+    let line = line.chain(recording.head.arguments.iter().cloned());
+    match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
+        Ok(Command::Run(arguments)) if arguments.record.is_none() => {
+            run::run_taped(&arguments, Some((path.to_string(), recording)))
+        }
+        _ => Err(invalid(&format!("{path}: at byte 8: the command line in the recording is none"))),
+    }
+}
+
+/// The recorder of a run that is to be recorded.
+pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> {
+    refuse(run, program)?;
+    let words: Vec<String> = std::env::args().collect();
+    let Some(place) = words.iter().position(|word| word == "run") else {
+        return Err(usage("a bundle that is its own command cannot be recorded: use `squall run`"));
+    };
+    let is_record = |word: &String| word.starts_with("--record=");
+    let arguments = words[place + 1..].iter().filter(|word| !is_record(word)).cloned().collect();
+    let key = u64::from(std::process::id());
+    let head = Head { machine: machine(), arguments, program: digest(&program.input.bytes), key };
+    let writer = File::create(path).and_then(|file| Writer::begin(Box::new(file), &head));
+    let writer = writer.map_err(|error| {
+        complain(&format!("{}: {error}", path.display()));
+        Exit::Output
+    })?;
+    let replays = Box::leak(Box::new(Replays::Record(Recorder::new(writer))));
+    Ok(Taped { path: path.display().to_string(), replays, key, end: None })
+}
+
+/// The player of a recording.
+pub fn play((path, recording): (String, Recording), program: &Program) -> Result<Taped, Exit> {
+    if recording.head.program != digest(&program.input.bytes) {
+        let program = &program.input.path;
+        return Err(invalid(&format!("{path}: {program} has changed since it was recorded")));
+    }
+    let (key, end) = (recording.head.key, recording.end);
+    let replays = Box::leak(Box::new(Replays::Replay(Box::new(Player::new(recording)))));
+    Ok(Taped { path, replays, key, end })
+}
+
+/// Complains about options that change what a recording holds.
+fn refuse(run: &Run, program: &Program) -> Result<(), Exit> {
+    let machine = &run.machine;
+    let has_budgets = machine.fuel.is_some()
+        || machine.max_reachable.is_some()
+        || machine.max_strands.is_some()
+        || machine.max_messages.is_some()
+        || machine.max_time.is_some();
+    let others = [
+        (machine.seed.is_some(), "--seed, which repeats runs by itself"),
+        (has_budgets, "budgets"),
+        (run.debug.or(run.debug_connect).is_some(), "a debugger"),
+        (run.observe.is_some(), "--observe"),
+        (run.send.is_some(), "--send"),
+        (program.input.kind != FileKind::Newspeak, "a program that is not source text"),
+    ];
+    match others.iter().find(|(is_there, _)| *is_there) {
+        Some((_, what)) => Err(usage(&format!("--record does not go with {what}"))),
+        None => Ok(()),
+    }
+}
+
+impl Taped {
+    /// Adds what the machine needs for it.
+    pub fn prepare(&self, options: &mut Options) {
+        options.replays = Some(self.replays);
+        options.key = Some(self.key);
+        if let Replays::Replay(_) = self.replays {
+            options.scheduler.seed = Some(SEED);
+        }
+    }
+
+    /// The program has ended with this code. Answers the code of the process.
+    pub fn end(self, code: i32) -> i32 {
+        match self.replays {
+            Replays::Record(recorder) => self.end_recording(recorder, code),
+            Replays::Replay(player) => self.end_replay(player, code),
+        }
+    }
+
+    fn end_recording(&self, recorder: &Recorder, code: i32) -> i32 {
+        let path = &self.path;
+        match recorder.close(code) {
+            Some(failure) => complain(&format!("{path}: the recording is incomplete: {failure}")),
+            None if code != 0 => eprintln!("squall replay {path} repeats this run"),
+            None => {}
+        }
+        code
+    }
+
+    fn end_replay(&self, player: &Player, code: i32) -> i32 {
+        let path = &self.path;
+        let differs = |text: &str| {
+            complain(&format!("{path}: the replay differs from the recording: {text}"));
+            Exit::Failure.code()
+        };
+        if let Some(divergence) = player.divergence() {
+            return differs(divergence);
+        }
+        let remaining = player.remaining();
+        if self.end.is_none() {
+            complain(&format!("{path}: this recording was cut; the run had gone on"));
+            return code;
+        }
+        if remaining > 0 {
+            let waits = player.missing().map_or(String::new(), |missing| format!("; {missing}"));
+            return differs(&format!("{remaining} turns and events have not happened{waits}"));
+        }
+        match self.end {
+            Some(end) if end.code != code => {
+                differs(&format!("the exit code was {}, and is {code}", end.code))
+            }
+            _ => code,
+        }
+    }
+}
+
+/// The machine that makes a recording: another one may number and order otherwise.
+fn machine() -> String {
+    format!("{} ({}-{})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS)
+}
+
+fn invalid(text: &str) -> Exit {
+    complain(text);
+    Exit::Invalid
+}
+
+fn usage(text: &str) -> Exit {
+    complain(text);
+    Exit::Usage
+}

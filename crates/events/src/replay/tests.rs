@@ -1,0 +1,127 @@
+//! Tests of the format: what is written is read, and damage is found where it is.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use super::{
+    BadRecording, End, Entity, Event, Events, Head, Recording, Run, What, Writer, long_input,
+};
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn head() -> Head {
+    let arguments = vec!["--workers=2".to_owned(), "p.ns".to_owned()];
+    Head { machine: "1.0".to_owned(), arguments, program: 7, key: 9 }
+}
+
+/// Two workers, of which the second continues the first one's turn.
+fn example() -> Vec<u8> {
+    let file = Shared::default();
+    let mut writer = Writer::begin(Box::new(file.clone()), &head()).unwrap();
+    let first = Events::default();
+    {
+        let mut events = first.append();
+        events.numbers(0, 1);
+        events.turn(0, Some((1, 1)), 0);
+        events.created(2);
+        events.output(0, 5);
+        events.turn(3, Some((2, 1)), 2);
+        events.numbers(2, 8192);
+        events.input(4, b"abc");
+        events.turn(70, None, -1);
+        events.item(0, 2, 3, Some(9));
+        events.ordered(5);
+        events.woken(2, Entity::Strand(9));
+        events.counted(1);
+    }
+    let second = Events::default();
+    {
+        let mut events = second.append();
+        events.numbers(0, 4097);
+        events.continued(0, Entity::Vat(1), 1, 6);
+        events.decided(false);
+        events.strand(2, 9, 7);
+        events.started(10);
+    }
+    writer.events(&second.copy()).unwrap();
+    writer.module("m.ns", 3).unwrap();
+    writer.events(&first.copy()).unwrap();
+    let long = long_input(8263, Entity::Strand(9), (8, 0), 5, b"long");
+    writer.events(&long).unwrap();
+    writer.end(End { code: 4 }).unwrap();
+    file.0.lock().unwrap().clone()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let recording = Recording::read(&example()).unwrap();
+    assert_eq!(recording.head, head());
+    assert_eq!(recording.modules["m.ns"], 3);
+    assert_eq!(recording.end, Some(End { code: 4 }));
+    let item = &recording.vats[&1][0];
+    assert_eq!(item.what, What::Turn(0));
+    let events = [Event::Created(2), Event::Output(0, 5), Event::Decided(false)];
+    assert_eq!(item.part.events, events);
+    let run = |next, count| Run { next, count: Some(count) };
+    assert_eq!(item.part.runs, [run(1, 3), run(4097, 2)]);
+    let items = &recording.vats[&2];
+    assert_eq!(items[0].what, What::Turn(2));
+    assert_eq!(items[0].part.events, [Event::Input(4, b"abc".to_vec())]);
+    assert_eq!(items[0].part.runs, [run(4, 2), run(8192, 70)]);
+    assert_eq!(items[1].what, What::Turn(1));
+    assert_eq!(items[2].what, What::Strand(9));
+    assert_eq!(items[2].part.events, [Event::Ordered(5)]);
+    assert_eq!(items[2].part.runs, [run(8262, 1)]);
+    assert_eq!(recording.woken[&7], Entity::Strand(9));
+    let strand = &recording.strands[&9];
+    assert_eq!(strand.events, [Event::Started(10), Event::Input(5, b"long".to_vec())]);
+}
+
+#[test]
+fn each_changed_byte_is_found() {
+    let bytes = example();
+    for index in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[index] ^= 0x10;
+        let read = Recording::read(&changed);
+        // A length that became greater is that of a block that was cut: then the end is missing.
+        assert!(read.is_err() || read.unwrap().end.is_none(), "byte {index}");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_is_valid_as_far_as_it_reaches() {
+    let bytes = example();
+    let cut = Recording::read(&bytes[..bytes.len() - 1]).unwrap();
+    assert_eq!(cut.end, None);
+    assert_eq!(cut.items, 4);
+    let reason = "the head is cut";
+    assert_eq!(Recording::read(&bytes[..9]).unwrap_err(), BadRecording { at: 8, reason });
+}
+
+#[test]
+fn mistakes_have_a_place() {
+    let shown = |bytes: &[u8]| Recording::read(bytes).unwrap_err().to_string();
+    assert_eq!(shown(b"class P"), "at byte 0: this is no recording");
+    assert_eq!(shown(b"SQREPL\x00\x01"), "at byte 0: this version of the format is unknown");
+    let mut bytes = example();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let at = last - 12;
+    assert_eq!(
+        shown(&bytes),
+        format!("at byte {at}: this block was changed: its check sum is another one")
+    );
+}

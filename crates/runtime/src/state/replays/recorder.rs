@@ -1,0 +1,410 @@
+//! The recorder: the file of a recording, what its workers have in common, and what each of them notes.
+//!
+//! Protocol. A worker appends to its own [`Events`] without a lock, and looks at the flag *closed* before. It writes them to the
+//! file, and forgets them, under the file's lock, if the recording is not closed. The thread that closes sets the flag
+//! under that lock, executes a heavy fence, and copies what each worker has published. So the file is a consistent cut: if an
+//! event was copied, those that it depends on were published before, and are copied, too; and an event that depends on one
+//! that was not copied comes after the fence, and finds the flag.
+//!
+//! The *order* is a lock that is held during each operation on an object that strands share, and counts those operations.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, MutexGuard};
+use squall_events::replay::{
+    Appender, BLOCK, End, Entity, Events, LAST_NUMBER, Writer, digest, long_input,
+};
+
+use crate::state::fences;
+
+/// Writes a recording.
+pub struct Recorder {
+    writer: Mutex<Writer>,
+    workers: Mutex<Vec<Arc<Events>>>,
+    blocks: AtomicU64,
+    tickets: AtomicU64,
+    /// How many texts were written. Held while one is written.
+    pub outputs: Mutex<u64>,
+    /// How many operations on shared objects there were. Held during one.
+    order: Mutex<u64>,
+    is_closed: AtomicBool,
+    failure: OnceLock<String>,
+}
+
+impl Recorder {
+    /// Writes with this.
+    pub fn new(writer: Writer) -> Recorder {
+        Recorder {
+            writer: Mutex::new(writer),
+            workers: Mutex::default(),
+            blocks: AtomicU64::new(0),
+            tickets: AtomicU64::new(1),
+            outputs: Mutex::new(0),
+            order: Mutex::new(0),
+            is_closed: AtomicBool::new(false),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// Notes that the program has loaded a module.
+    pub fn module(&self, path: &str, bytes: &[u8]) {
+        let written = self.writer.lock().module(path, digest(bytes));
+        self.keep_failure(written);
+    }
+
+    /// The run has ended. What other workers still do belongs to it no more. Answers why the recording is incomplete, if it is.
+    pub fn close(&self, code: i32) -> Option<String> {
+        let mut writer = self.writer.lock();
+        self.is_closed.store(true, Ordering::SeqCst);
+        fences::heavy();
+        for worker in self.workers.lock().iter() {
+            let written = writer.events(&worker.copy());
+            self.keep_failure(written);
+        }
+        let written = writer.end(End { code });
+        self.keep_failure(written);
+        self.failure.get().cloned()
+    }
+
+    fn keep_failure(&self, written: std::io::Result<()>) {
+        if let Err(error) = written {
+            _ = self.failure.set(error.to_string());
+            self.is_closed.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// The first of a block of numbers.
+    fn block(&self) -> u32 {
+        let count = u64::from(LAST_NUMBER / BLOCK);
+        // Relaxed: the numbers need only differ.
+        let block = self.blocks.fetch_add(1, Ordering::Relaxed) % count;
+        block as u32 * BLOCK + 1
+    }
+
+    /// The right to an operation on shared objects, and its place; none if another thread has it.
+    pub fn try_order(&'static self) -> Option<MutexGuard<'static, u64>> {
+        self.order.try_lock()
+    }
+
+    /// As [`Recorder::try_order`]; waits for it. The caller touches no object meanwhile.
+    pub fn order(&'static self) -> MutexGuard<'static, u64> {
+        self.order.lock()
+    }
+}
+
+/// The piece of the recording that a worker is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// None: what happens is no part of a turn or strand of which the recording tells.
+    Nobody,
+    /// A turn, with its message.
+    Turn(u32),
+    /// An item of a vat: the strand with this number, or the turn that goes on.
+    Item(Option<u64>),
+    /// A piece that was noted already, here or elsewhere.
+    Continued,
+    /// A strand that runs beside others or is in no vat.
+    Strand,
+}
+
+/// What a worker notes.
+pub struct Notes {
+    pub recorder: &'static Recorder,
+    /// Whether nothing else watches the thread.
+    pub is_alone: Cell<bool>,
+    events: Arc<Events>,
+    piece: Cell<Piece>,
+    entity: Cell<Entity>,
+    key: Cell<u64>,
+    /// Whether the piece's beginning is in the block.
+    is_begun: Cell<bool>,
+    /// Whether the block says which number is the next one.
+    has_numbers: Cell<bool>,
+    /// The next number, and the end of the numbers that the worker has.
+    next: Cell<u32>,
+    end: Cell<u32>,
+    /// The next number when such numbers were counted last.
+    counted: Cell<u32>,
+    /// The message, the vat with its key, and the place that were noted last in the block.
+    message: Cell<u32>,
+    vat: Cell<(u64, u64)>,
+    place: Cell<u64>,
+}
+
+impl Notes {
+    /// The notes of a native thread that attaches to the machine.
+    pub fn new(recorder: &'static Recorder) -> Notes {
+        let events = Arc::<Events>::default();
+        recorder.workers.lock().push(events.clone());
+        Notes {
+            recorder,
+            is_alone: Cell::new(false),
+            events,
+            piece: Cell::new(Piece::Nobody),
+            entity: Cell::new(Entity::Vat(0)),
+            key: Cell::new(0),
+            is_begun: Cell::new(false),
+            has_numbers: Cell::new(false),
+            next: Cell::new(0),
+            end: Cell::new(0),
+            counted: Cell::new(0),
+            message: Cell::new(0),
+            vat: Cell::new((0, 0)),
+            place: Cell::new(0),
+        }
+    }
+
+    /// Whether a turn or strand runs here of which the recording tells.
+    #[inline(always)]
+    pub fn is_in_piece(&self) -> bool {
+        self.piece.get() != Piece::Nobody
+    }
+
+    /// Whether this piece runs here, and was begun.
+    #[inline(always)]
+    pub fn is_in(&self, entity: Entity, key: u64) -> bool {
+        self.is_in_piece() && self.entity.get() == entity && self.key.get() == key
+    }
+
+    /// What follows belongs to nobody.
+    #[inline(always)]
+    pub fn leave(&self) {
+        self.piece.set(Piece::Nobody);
+        self.is_begun.set(false);
+    }
+
+    /// The piece that runs here stops, and may go on elsewhere: how many numbers it has taken here must be known, even if
+    /// nothing else follows in the block.
+    pub fn pause(&self) {
+        if self.is_begun.get() && self.has_numbers.get() {
+            if !self.events.has_room(0) {
+                self.write(&[]);
+            } else if !self.is_closed() {
+                self.events.append().counted(self.made());
+                self.has_numbers.set(false);
+            }
+        }
+        self.leave();
+    }
+
+    /// What follows belongs to a piece. The beginning of a vat's piece is noted at once, that of others at their first event.
+    #[inline]
+    pub fn enter(&self, piece: Piece, entity: Entity, key: u64) {
+        self.piece.set(piece);
+        self.entity.set(entity);
+        self.key.set(key);
+        self.is_begun.set(false);
+        if matches!(piece, Piece::Turn(_) | Piece::Item(_)) {
+            self.prepare();
+        }
+    }
+
+    /// A turn of a vat begins.
+    #[inline(always)]
+    pub fn enter_turn(&self, vat: u64, key: u64, message: u32) {
+        if !self.events.has_room(0) || !self.has_numbers.get() {
+            return self.enter(Piece::Turn(message), Entity::Vat(vat), key);
+        }
+        self.piece.set(Piece::Turn(message));
+        self.entity.set(Entity::Vat(vat));
+        self.key.set(key);
+        self.is_begun.set(true);
+        if !self.is_closed() {
+            self.note_turn(vat, key, message);
+        }
+    }
+
+    #[inline(always)]
+    fn note_turn(&self, vat: u64, key: u64, message: u32) {
+        let before = self.vat.replace((vat, key));
+        let follows = before == (vat, key.wrapping_sub(1));
+        let step = i64::from(message) - i64::from(self.message.replace(message));
+        let place = if follows { None } else { Some((vat, key)) };
+        self.events.append().turn(self.made(), place, step);
+    }
+
+    #[inline(always)]
+    fn is_closed(&self) -> bool {
+        // See the head of the file: the fence of the closing thread is the heavy one.
+        fences::light();
+        self.recorder.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// How many numbers were taken since the last call.
+    #[inline(always)]
+    fn made(&self) -> u32 {
+        self.next.get() - self.counted.replace(self.next.get())
+    }
+
+    /// Sees to it that the next event belongs to the piece.
+    #[inline(always)]
+    fn prepare(&self) {
+        if !self.events.has_room(0) {
+            self.write(&[]);
+        }
+        if !self.is_begun.get() {
+            self.begin_piece();
+        }
+    }
+
+    /// Writes the events to the file, and then these bytes, which are a block of their own.
+    #[cold]
+    fn write(&self, more: &[u8]) {
+        self.events.append().counted(self.made());
+        let mut writer = self.recorder.writer.lock();
+        if !self.is_closed() {
+            let written = writer.events(&self.events.copy()).and_then(|()| writer.events(more));
+            self.recorder.keep_failure(written);
+            self.events.clear();
+        }
+        drop(writer);
+        self.has_numbers.set(false);
+        self.message.set(0);
+        self.vat.set((0, 0));
+        self.place.set(0);
+        if self.is_begun.replace(false) {
+            self.piece.set(self.continued());
+        }
+    }
+
+    /// How the piece that runs here is continued.
+    fn continued(&self) -> Piece {
+        match self.entity.get() {
+            Entity::Vat(_) => Piece::Continued,
+            Entity::Strand(_) => self.piece.get(),
+        }
+    }
+
+    #[cold]
+    fn begin_piece(&self) {
+        self.is_begun.set(true);
+        if self.is_closed() {
+            return;
+        }
+        let mut events = self.events.append();
+        if !self.has_numbers.replace(true) {
+            _ = self.made();
+            events.numbers(0, self.next.get());
+        }
+        let (entity, key) = (self.entity.get(), self.key.get());
+        match (self.piece.get(), entity) {
+            (Piece::Turn(message), Entity::Vat(vat)) => {
+                drop(events);
+                self.note_turn(vat, key, message);
+            }
+            (Piece::Item(strand), Entity::Vat(vat)) => {
+                self.vat.set((vat, key));
+                events.item(self.made(), vat, key, strand);
+            }
+            (Piece::Strand, Entity::Strand(strand)) => {
+                events.strand(self.made(), strand, self.ticket());
+            }
+            (Piece::Nobody, _) => {}
+            _ => events.continued(self.made(), entity, key, self.ticket()),
+        }
+    }
+
+    /// A number that grows from piece to piece of an entity.
+    fn ticket(&self) -> u64 {
+        // Relaxed: the pieces of one entity are ordered by the queues that its strand was in.
+        self.recorder.tickets.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Appends an event of the piece that runs here, unless the recording is closed.
+    #[inline]
+    fn note(&self, append: impl FnOnce(&mut Appender<'_>)) {
+        if !self.is_in_piece() {
+            return;
+        }
+        self.prepare();
+        if !self.is_closed() {
+            append(&mut self.events.append());
+        }
+    }
+
+    /// A number for a message; 0 if nobody sends it of whom the recording tells.
+    #[inline(always)]
+    pub fn number(&self) -> u32 {
+        if self.next.get() == self.end.get() || !self.is_begun.get() {
+            return self.number_slowly();
+        }
+        let number = self.next.get();
+        self.next.set(number + 1);
+        number
+    }
+
+    #[cold]
+    fn number_slowly(&self) -> u32 {
+        if !self.is_in_piece() {
+            return 0;
+        }
+        self.prepare();
+        if self.next.get() == self.end.get() {
+            let made = self.made();
+            let next = self.recorder.block();
+            self.next.set(next);
+            self.end.set(next + BLOCK);
+            self.counted.set(next);
+            if !self.is_closed() {
+                self.events.append().numbers(made, next);
+            }
+        }
+        self.next.replace(self.next.get() + 1)
+    }
+
+    /// A vat was made.
+    pub fn created(&self, vat: u64) {
+        self.note(|events| events.created(vat));
+    }
+
+    /// A strand was started.
+    pub fn started(&self, strand: u64) {
+        self.note(|events| events.started(strand));
+    }
+
+    /// A promise was decided, or it was too late for that.
+    pub fn decided(&self, is_first: bool) {
+        self.note(|events| events.decided(is_first));
+    }
+
+    /// A text was written.
+    pub fn output(&self, place: u64, check: u64) {
+        self.note(|events| events.output(place, check));
+    }
+
+    /// Something came from outside.
+    pub fn input(&self, asked: u64, answer: &[u8]) {
+        if self.events.has_room(answer.len()) || !self.is_in_piece() {
+            return self.note(|events| events.input(asked, answer));
+        }
+        self.prepare();
+        let (entity, key, ticket) = (self.entity.get(), self.key.get(), self.ticket());
+        // The pieces of a strand have the tickets as keys.
+        let place = match entity {
+            Entity::Vat(_) => (key, ticket),
+            Entity::Strand(_) => (ticket, 0),
+        };
+        let bytes = long_input(self.next.get(), entity, place, asked, answer);
+        self.write(&bytes);
+    }
+
+    /// An operation on something shared has this place.
+    pub fn ordered(&self, place: u64) {
+        self.prepare();
+        if !self.is_closed() {
+            self.events.append().ordered(place - self.place.replace(place));
+        }
+    }
+
+    /// A timer has woken a strand, at this place.
+    pub fn woken(&self, place: u64, entity: Entity) {
+        if !self.events.has_room(0) {
+            self.write(&[]);
+        }
+        if !self.is_closed() {
+            self.events.append().woken(place - self.place.replace(place), entity);
+        }
+    }
+}
