@@ -26,7 +26,6 @@ const PROGRAMS: &[&str] = &[
     "tests/language/promises/chains.ns",
     "tests/language/promises/groups.ns",
     "tests/language/promises/order.ns",
-    "tests/language/processes/poison.ns",
     "tests/language/processes/values.ns",
     "tests/language/threading/mutexes.ns",
     "tests/language/threading/semaphores.ns",

@@ -37,7 +37,6 @@ const PROGRAMS: &[&[&str]] = &[
     &["tests/language/isolation/resolvers.ns"],
     &["tests/language/processes/channels.ns"],
     &["tests/language/processes/values.ns"],
-    &["tests/language/processes/poison.ns"],
     &["tests/language/promises/basics.ns"],
     &["tests/language/promises/chains.ns"],
     &["tests/language/promises/groups.ns"],
