@@ -24,8 +24,14 @@ use crate::state::vat::VatRef;
 pub(super) fn go_on(thread: &mut Thread) -> bool {
     match thread.is_plain() {
         true => go_on_in::<false>(thread),
-        false => thread.is_plainly_recorded() && go_on_in::<true>(thread),
+        false => go_on_recorded(thread),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn go_on_recorded(thread: &mut Thread) -> bool {
+    thread.is_plainly_recorded() && go_on_in::<true>(thread)
 }
 
 /// As [`go_on`], on a plain thread, whose run is recorded or not.

@@ -326,6 +326,7 @@ fn see_to_stop(thread: &mut Thread, strand: Claimed, stop: Stop) {
 /// As [`see_to_stop`], while events are noted, or the run is recorded or repeats a recording. The ends of strands that others
 /// may wait for are operations on shared objects. *GC point.*
 #[cold]
+#[inline(never)]
 fn see_to_noted_stop(thread: &mut Thread, strand: Claimed, stop: Stop) {
     let ends = !matches!(stop, Stop::Preempted | Stop::Displaced);
     if !ends || thread.tape.is_none() || !strand.strand().is_told() {

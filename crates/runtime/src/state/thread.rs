@@ -793,8 +793,6 @@ impl Thread {
     }
 
     /// As [`Thread::is_plain`], but that the run is recorded.
-    #[cold]
-    #[inline(never)]
     pub fn is_plainly_recorded(&self) -> bool {
         self.only_records() && self.has_nothing_aside()
     }

@@ -320,7 +320,7 @@ impl Thread {
     }
 
     /// In a replay: what the owner of a vat may run. None otherwise.
-    #[inline]
+    #[cold]
     pub(crate) fn wanted_in(&self, vat: VatRef) -> Option<Wanted> {
         match self.tape.as_deref()? {
             Tape::Records(_) => None,
@@ -335,6 +335,7 @@ impl Thread {
     }
 
     /// Whether the thread repeats a recording.
+    #[cold]
     pub fn repeats(&self) -> bool {
         matches!(self.tape.as_deref(), Some(Tape::Replays(_)))
     }
