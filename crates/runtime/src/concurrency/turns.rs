@@ -22,27 +22,12 @@ use crate::state::vat::VatRef;
 /// did. *GC point.*
 #[inline(always)]
 pub(super) fn go_on(thread: &mut Thread) -> bool {
-    match thread.is_plain() {
-        true => go_on_in::<false>(thread),
-        false => go_on_recorded(thread),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn go_on_recorded(thread: &mut Thread) -> bool {
-    thread.is_plainly_recorded() && go_on_in::<true>(thread)
-}
-
-/// As [`go_on`], on a plain thread, whose run is recorded or not.
-#[inline(always)]
-fn go_on_in<const IS_RECORDED: bool>(thread: &mut Thread) -> bool {
     let Some((vat, strand)) = ended(thread) else { return false };
     if !is_next(thread, vat) {
         return false;
     }
     let Some(message) = vat.take_message(thread) else { return false };
-    if IS_RECORDED {
+    if thread.is_recording() {
         thread.begin_tape(vat, message);
     }
     thread.schedule.batch -= 1;
@@ -53,13 +38,18 @@ fn go_on_in<const IS_RECORDED: bool>(thread: &mut Thread) -> bool {
     true
 }
 
-/// The vat of the turn that has ended on this plain thread, and its strand, if the turn was plain: it returns nothing, and
-/// nobody knows its strand.
+#[inline(always)]
+fn is_plain(thread: &Thread) -> bool {
+    thread.is_plain() || thread.is_plainly_recorded()
+}
+
+/// The vat of the turn that has ended here, and its strand, if the turn was plain: it returns nothing, nobody knows its strand,
+/// and no debugger, sandbox or transactions are about, nor events that are noted but for a recording.
 #[inline(always)]
 fn ended(thread: &mut Thread) -> Option<(VatRef, StrandRef)> {
     let strand = thread.strand();
     let vat = thread.schedule.owned?;
-    if thread.stop != Stop::Returned || vat.turn() != Some(strand) {
+    if thread.stop != Stop::Returned || !is_plain(thread) || vat.turn() != Some(strand) {
         return None;
     }
     let running = thread.running();

@@ -793,6 +793,8 @@ impl Thread {
     }
 
     /// As [`Thread::is_plain`], but that the run is recorded.
+    #[cold]
+    #[inline(never)]
     pub fn is_plainly_recorded(&self) -> bool {
         self.only_records() && self.has_nothing_aside()
     }
