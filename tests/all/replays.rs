@@ -8,33 +8,46 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::process::{Result as Outcome, Run};
 
-/// Programs whose whole run can be recorded.
-const PROGRAMS: &[&str] = &[
-    "tests/replays/race.ns",
-    "tests/replays/processes.ns",
-    "tests/replays/threads.ns",
-    "examples/bank.ns",
-    "examples/clearing.ns",
-    "examples/primes.ns",
-    "examples/sieve.ns",
-    "tests/language/actors/errors.ns",
-    "tests/language/actors/ordering.ns",
-    "tests/language/actors/timers.ns",
-    "tests/language/isolation/promises.ns",
-    "tests/language/isolation/resolvers.ns",
-    "tests/language/promises/basics.ns",
-    "tests/language/promises/chains.ns",
-    "tests/language/promises/groups.ns",
-    "tests/language/promises/order.ns",
-    "tests/language/processes/values.ns",
-    "tests/language/threading/mutexes.ns",
-    "tests/language/threading/semaphores.ns",
+/// Programs whose whole run can be recorded, with their options before and arguments behind.
+const PROGRAMS: &[&[&str]] = &[
+    &["tests/replays/race.ns"],
+    &["tests/replays/processes.ns"],
+    &["tests/replays/threads.ns"],
+    &["examples/bank.ns"],
+    &["examples/clearing.ns"],
+    &["examples/primes.ns"],
+    &["examples/sieve.ns"],
+    &["tests/language/actors/errors.ns"],
+    &["tests/language/actors/ordering.ns"],
+    &["tests/language/actors/timers.ns"],
+    &["tests/language/isolation/promises.ns"],
+    &["tests/language/isolation/resolvers.ns"],
+    &["tests/language/promises/basics.ns"],
+    &["tests/language/promises/chains.ns"],
+    &["tests/language/promises/groups.ns"],
+    &["tests/language/promises/order.ns"],
+    &["tests/language/processes/values.ns"],
+    &["tests/language/threading/mutexes.ns"],
+    &["tests/language/threading/semaphores.ns"],
+    &["--allow-files={scratch}", "tests/language/files/fifo.ns", "{scratch}"],
+    &["--allow-files={scratch}", "tests/language/files/paths.ns", "{scratch}"],
+    &["--allow-files={scratch}", "tests/language/files/streams.ns", "{scratch}"],
+    &["--allow-net=127.0.0.1", "tests/language/net/handing_over.ns"],
+    &["--allow-net=127.0.0.1", "tests/language/net/secure.ns"],
+    &["--allow-net=127.0.0.1", "tests/language/http/requests.ns"],
+    &["--allow-processes", "tests/language/os/processes.ns"],
+    &["--allow-processes", "tests/language/os/signals.ns"],
+    &["--allow-ffi", "tests/language/foreign/blocking.ns"],
+    &["--allow-ffi", "tests/language/foreign/structures.ns"],
+    &["--allow-ffi", "tests/language/sqlite/rows.ns"],
 ];
 
 pub fn trials() -> Vec<Trial> {
-    let repeats = PROGRAMS
-        .iter()
-        .map(|program| Trial::test(format!("replays/of/{program}"), move || repeats(program)));
+    let name = |words: &[&'static str]| words.iter().find(|word| word.ends_with(".ns")).copied();
+    let repeats = PROGRAMS.iter().map(|words| {
+        let program = name(words).unwrap_or_default();
+        Trial::test(format!("replays/of/{program}"), move || repeats(words))
+    });
     let others = [
         Trial::test("replays/refuse_changed_recordings", refuses_changes),
         Trial::test("replays/refuse_another_program", refuses_another_program),
@@ -44,9 +57,10 @@ pub fn trials() -> Vec<Trial> {
     repeats.chain(others).collect()
 }
 
-/// Records a program; answers the run, the place of the recording, and what happened.
-fn record(program: &str) -> (Run, PathBuf, Outcome) {
-    let run = Run::new(["run", "--workers=2", "--record={scratch}/r.sqr", program]);
+/// Records a program with options and arguments; answers the run, the place of the recording, and what happened.
+fn record(words: &[&str]) -> (Run, PathBuf, Outcome) {
+    let run =
+        Run::new(["run", "--workers=2", "--record={scratch}/r.sqr"].iter().chain(words).copied());
     let outcome = run.execute();
     let path = run.scratch.path().join("r.sqr");
     (run, path, outcome)
@@ -64,8 +78,8 @@ fn expect(outcome: &Outcome, exit: i32, text: &str) -> Result<(), Failed> {
     }
 }
 
-fn repeats(program: &str) -> Result<(), Failed> {
-    let (run, path, recorded) = record(program);
+fn repeats(words: &[&str]) -> Result<(), Failed> {
+    let (run, path, recorded) = record(words);
     let replayed = replay(&path);
     match recorded.exit == replayed.exit && recorded.output == replayed.output {
         true => Ok(()),
@@ -109,8 +123,8 @@ fn says_that_it_was_cut() -> Result<(), Failed> {
 }
 
 fn refuses_models() -> Result<(), Failed> {
-    let (_run, _, transactions) = record("examples/treasury.ns");
+    let (_run, _, transactions) = record(&["examples/treasury.ns"]);
     expect(&transactions, 1, "this run cannot be recorded: it uses transactions")?;
-    let seeded = Run::new(["run", "--seed=1", "--record={scratch}/r.sqr", PROGRAMS[0]]);
+    let seeded = Run::new(["run", "--seed=1", "--record={scratch}/r.sqr", PROGRAMS[0][0]]);
     expect(&seeded.execute(), 2, "--record does not go with --seed")
 }

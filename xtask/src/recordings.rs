@@ -10,8 +10,8 @@ use clap::Args;
 
 use crate::{builds, root};
 
-/// The programs, with their arguments: Savina's, examples, and tests of what is about concurrency. What recordings hold
-/// no part of is in none of them.
+/// The programs, with their options and arguments: Savina's, examples, and tests of what is about concurrency and of what is
+/// outside. What recordings hold no part of is in none of them.
 const PROGRAMS: &[&[&str]] = &[
     &["benchmarks/actors/pingpong.ns", "2000", "1"],
     &["benchmarks/actors/counting.ns", "10000", "1"],
@@ -43,6 +43,13 @@ const PROGRAMS: &[&[&str]] = &[
     &["tests/language/promises/order.ns"],
     &["tests/language/threading/mutexes.ns"],
     &["tests/language/threading/semaphores.ns"],
+    &["--allow-net=127.0.0.1", "tests/language/net/handing_over.ns"],
+    &["--allow-net=127.0.0.1", "tests/language/net/datagrams.ns"],
+    &["--allow-net=127.0.0.1", "tests/language/http/requests.ns"],
+    &["--allow-processes", "tests/language/os/processes.ns"],
+    &["--allow-processes", "tests/language/os/signals.ns"],
+    &["--allow-ffi", "tests/language/foreign/blocking.ns"],
+    &["--allow-ffi", "tests/language/foreign/structures.ns"],
 ];
 
 /// The options of `cargo xtask recordings`.
@@ -74,7 +81,7 @@ pub fn run(arguments: &Arguments) -> bool {
             Err(problem) => {
                 failures += 1;
                 let repeated = format!("{} replay {}", squall.display(), place.display());
-                println!("FAILED: {}: {problem}\n  repeat with {repeated}", program[0]);
+                println!("FAILED: {}: {problem}\n  repeat with {repeated}", program.join(" "));
             }
         }
     }

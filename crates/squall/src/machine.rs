@@ -207,6 +207,9 @@ impl Machine {
             Some(strand) => _ = strands::terminate(&mut self.thread, strand.object()),
             None => vat.forget_lost_turn(&mut self.thread),
         }
+        if !self.thread.goes_on(vat) {
+            return;
+        }
         // If the turn's `ensure:` blocks wait as well, they are abandoned.
         worker::work(&mut self.thread, |vm| vm.concurrency().embedder.is_done());
     }

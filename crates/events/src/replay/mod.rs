@@ -132,6 +132,8 @@ mod tag {
     pub const ORDERED: u8 = 12;
     /// A timer has woken a strand: the place, as above; the strand's entity. Belongs to no piece.
     pub const WOKEN: u8 = 13;
+    /// Something outside that a strand waits for is ready; as above.
+    pub const READY: u8 = 14;
     /// A turn begins. The bits below are [`SAME_VAT`] and how many numbers were made before, or [`MANY`]. Then follow that
     /// number, if it is as large; vat and key, unless they follow those of the piece before; and the message's number, from
     /// the message before.

@@ -15,8 +15,9 @@ pub struct Recording {
     pub vats: HashMap<u64, VecDeque<Item>>,
     /// What strands have done that run beside others or are in no vat.
     pub strands: HashMap<u64, Part>,
-    /// The places of operations at which timers have woken strands.
-    pub woken: HashMap<u64, Entity>,
+    /// The places of operations at which strands were woken since their time was over, or since something outside was ready,
+    /// which is true then.
+    pub woken: HashMap<u64, (Entity, bool)>,
     /// The modules that the program has loaded, with their digests.
     pub modules: HashMap<String, u64>,
     /// The end of the run; none if the file was cut.
@@ -258,10 +259,10 @@ impl Parts {
                 worker.next = None;
                 return Ok(());
             }
-            tag::WOKEN => {
+            tag::WOKEN | tag::READY => {
                 let place = worker.place(fields)?;
                 let entity = Entity::of_bits(fields.number()?);
-                return match self.recording.woken.insert(place, entity) {
+                return match self.recording.woken.insert(place, (entity, tag == tag::READY)) {
                     None => Ok(()),
                     Some(_) => Err(BadRecording { at, reason: "this place is there twice" }),
                 };

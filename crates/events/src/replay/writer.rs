@@ -187,9 +187,10 @@ impl Appender<'_> {
         self.event(tag::ORDERED, [step]);
     }
 
-    /// A timer has woken a strand, at a place so far behind the one before on this worker.
-    pub fn woken(&mut self, step: u64, entity: Entity) {
-        self.event(tag::WOKEN, [step, entity.bits()]);
+    /// A strand was woken since its time is over, or since something outside is ready, at a place so far behind the one before
+    /// on this worker.
+    pub fn woken(&mut self, step: u64, entity: Entity, is_ready: bool) {
+        self.event(if is_ready { tag::READY } else { tag::WOKEN }, [step, entity.bits()]);
     }
 
     /// Something outside was asked for, and gave this.

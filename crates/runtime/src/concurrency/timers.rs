@@ -387,7 +387,7 @@ pub fn run_due(thread: &mut Thread) {
             if let Some(strand) = strand.and_then(|strand| strand.claim(ticket)) {
                 strand.set_timer(0);
                 if let Some(order) = &mut order {
-                    thread.note_woken_by_timer(strand.strand(), order);
+                    thread.note_woken_by_timer(strand.strand(), is_ready, order);
                 }
                 waiting::cut(thread, strand, Delivery::Value, value);
             }

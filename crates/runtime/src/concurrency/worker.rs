@@ -645,9 +645,11 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
 #[inline]
 pub fn go_outside(thread: &mut Thread) {
     thread.note(Kind::CalloutBegun, || [recording::number_of_site(thread.call_site)]);
-    // In a recorded run, nothing else of the vat runs meanwhile: no order of strands depends on how long this takes.
-    let is_left = !thread.is_displaced && thread.tape.is_none();
+    let is_left = !thread.is_displaced && thread.leaves_vat();
     let vat = vat_of_exclusive(thread.strand()).filter(|_| is_left);
+    if let Some(vat) = vat.filter(|_| thread.is_recording()) {
+        thread.tape_leaves(vat);
+    }
     leave_place(thread, vat);
 }
 
@@ -679,9 +681,11 @@ fn leave_place(thread: &mut Thread, vat: Option<VatRef>) {
 /// The second half of [`outside`]. *GC point.*
 #[inline]
 pub fn come_back(thread: &mut Thread) {
-    // See `go_outside`.
-    let has_left_vat = thread.tape.is_none();
-    return_to_place(thread, has_left_vat);
+    return_to_place(thread, thread.leaves_vat());
+    if thread.is_recording() && thread.left_vat.load(Ordering::Relaxed) != 0 && !thread.is_displaced
+    {
+        thread.tape_returns();
+    }
     thread.note(Kind::CalloutEnded, || []);
     sampling::take(thread, State::Outside);
     // See `transactions/guarding.rs`.

@@ -73,6 +73,23 @@ impl Kind {
     fn word(self) -> Word {
         Word::from_small_integer_unchecked(self as i64)
     }
+
+    /// Those for what is outside.
+    const OUTSIDE: [Kind; 5] =
+        [Kind::File, Kind::Resource, Kind::UnderWay, Kind::Encryption, Kind::Address];
+
+    /// The kind of a right to something outside that is this as a number.
+    pub fn of(number: u8) -> Option<Kind> {
+        Kind::OUTSIDE.into_iter().find(|kind| *kind as u8 == number)
+    }
+}
+
+/// The parts of a right to something outside: kind, number and subject.
+pub fn parts(word: Word) -> Option<(Kind, i64, Word)> {
+    let right = word.as_object().filter(|object| object.layout() == known::RIGHT)?;
+    let of_right = right.slot(slots::KIND);
+    let kind = Kind::OUTSIDE.into_iter().find(|kind| kind.word() == of_right)?;
+    Some((kind, right.slot(slots::NUMBER).as_small_integer()?, right.slot(slots::SUBJECT)))
 }
 
 /// Makes a right to something with a number. *GC point.*

@@ -985,5 +985,8 @@ pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
     thread.schedule.owned = Some(vat);
     // No other thread knows the vat yet.
     thread.plain_in.store(vat.address(), Ordering::Relaxed);
+    if thread.is_recording() {
+        thread.tape_in_vat();
+    }
     Ok(vat)
 }

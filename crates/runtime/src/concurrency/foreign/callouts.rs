@@ -268,13 +268,27 @@ fn call_outside<C: Completed>(
     }
 }
 
+/// The word for a structure that a function has answered before. *GC point.*
+pub fn make_result(thread: &mut Thread, function: Word, bytes: &[u8]) -> Result<Word, Failure> {
+    let (_, function) = callee(function).ok_or(Failure::argument(function))?;
+    result(thread, function, Value::Record(bytes))
+}
+
 fn answer(thread: &mut Thread, function: &ForeignFunction, value: Value<'_>) -> Outcome {
+    result(thread, function, value).into()
+}
+
+fn result(
+    thread: &mut Thread,
+    function: &ForeignFunction,
+    value: Value<'_>,
+) -> Result<Word, Failure> {
     let of = || {
         let result = function.function.signature().result();
         let declarations = function.declarations.clone();
         Some(KnownType { c_type: result.clone(), declarations })
     };
-    convert::to_guest(thread, value, of).into()
+    convert::to_guest(thread, value, of)
 }
 
 /// The outcome of a call with an argument that C cannot have.

@@ -32,9 +32,7 @@ use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::effect("await:for:within:", |thread, window| {
-        outcome(await_resource(thread, window))
-    }),
+    Primitive::effect("await:for:within:", await_resource),
     Primitive::effect("resource:giveUpTo:", |thread, window| {
         answer(hand_over(thread, window, (Kind::Resource, Kind::UnderWay)))
     }),
@@ -215,14 +213,31 @@ pub(super) fn attempted<R>(
 }
 
 /// Waits until a resource can be read or written, or the time is over; answers which. *GC point.*
-fn await_resource(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+fn await_resource(thread: &mut Thread, window: Window) -> Outcome {
+    match is_ready(thread, window) {
+        Ok(false) => wait(thread, window),
+        ready => ready.map(Word::from_bool).into(),
+    }
+}
+
+/// Whether the resource of a wait can be read or written now. *GC point.*
+pub fn is_ready(thread: &mut Thread, window: Window) -> Result<bool, Failure> {
+    let direction = direction_argument(window.get(1))?;
+    patience_argument(window.get(2))?;
+    let resource = resource(thread, window.get(0))?;
+    let source = resource.source().ok_or(Failure::argument(window.get(0)))?;
+    Ok(source.is_ready(direction))
+}
+
+/// Parks the strand until the resource can be read or written, or the time is over. *GC point.*
+pub fn wait(thread: &mut Thread, window: Window) -> Outcome {
+    outcome(try_to_wait(thread, window))
+}
+
+fn try_to_wait(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let direction = direction_argument(window.get(1))?;
     let patience = patience_argument(window.get(2))?;
     let resource = resource(thread, window.get(0))?;
-    let source = resource.source().ok_or(Failure::argument(window.get(0)))?;
-    if source.is_ready(direction) {
-        return Ok(Outcome::Return(Word::TRUE));
-    }
     let strand = thread.strand().object();
     let key = timers::reserve(thread);
     let ticket = waiting::park(thread, window.get(0));

@@ -116,6 +116,8 @@ pub enum Answer {
     Ask,
     /// This is the answer.
     Known(Vec<u8>),
+    /// The strand was outside for it, while others of its vat ran: it is to ask again when the recording goes on with it.
+    Later,
     /// The recording tells no more of this strand: it is to wait.
     Finished,
     /// The replay is over.
@@ -168,6 +170,49 @@ impl Thread {
                 Tape::Records(_) => vat.close_item(),
                 Tape::Replays(repeated) => repeated.player.close(vat.number(self.vm)),
             }
+        }
+    }
+
+    /// The strand that runs here, which was in no vat, has got one: what follows is an item of that.
+    pub(crate) fn tape_in_vat(&self) {
+        let Some(tape) = self.tape.as_ref().filter(|tape| tape.is_in_piece()) else { return };
+        self.resume_piece(tape);
+    }
+
+    /// Whether a strand that goes outside leaves its vat to others. A replay does not go outside where it has the answer, so
+    /// elsewhere the order of strands must not depend on how long the strand is there.
+    #[inline]
+    pub fn leaves_vat(&self) -> bool {
+        match self.tape.as_deref() {
+            None => true,
+            Some(Tape::Records(notes)) => notes.asks.get(),
+            Some(Tape::Replays(_)) => false,
+        }
+    }
+
+    /// The strand that runs here is about to leave its vat, which ends its item.
+    pub(crate) fn tape_leaves(&self, vat: VatRef) {
+        if let Some(Tape::Records(notes)) = self.tape.as_deref()
+            && notes.is_in_piece()
+        {
+            vat.close_item();
+            notes.pause();
+        }
+    }
+
+    /// The strand that left its vat has it again: what follows is another item.
+    pub(crate) fn tape_returns(&self) {
+        if let Some(tape) = self.tape.as_ref()
+            && let Tape::Records(_) = &**tape
+        {
+            self.resume_piece(tape);
+        }
+    }
+
+    /// A primitive runs of which the answer is noted, or has run.
+    pub fn set_asks(&self, asks: bool) {
+        if let Some(Tape::Records(notes)) = self.tape.as_deref() {
+            notes.asks.set(asks);
         }
     }
 
@@ -233,8 +278,10 @@ impl Thread {
             }
             return;
         }
-        let number = (!is_turn).then(|| recording::number_of(strand));
+        let identity = recording::number_of(strand);
+        let number = (!is_turn).then_some(identity);
         notes.enter(Piece::Item(number), entity, vat.begin_item());
+        notes.late_inputs(identity);
     }
 
     fn resume_repeated(&self, repeated: &Repeated, vat: VatRef, strand: StrandRef, is_turn: bool) {
@@ -325,6 +372,17 @@ impl Thread {
         match self.tape.as_deref()? {
             Tape::Records(_) => None,
             Tape::Replays(repeated) => Some(repeated.player.wanted(vat.number(self.vm))),
+        }
+    }
+
+    /// Whether the turn of a vat may go on next: in a replay, whether the recording says so.
+    pub fn goes_on(&self, vat: VatRef) -> bool {
+        match self.wanted_in(vat) {
+            None | Some(Wanted::Anything | Wanted::SameTurn) => true,
+            Some(Wanted::Strand(identity)) => {
+                vat.turn().is_some_and(|turn| recording::number_of(turn) == identity)
+            }
+            Some(Wanted::Turn | Wanted::Nothing) => false,
         }
     }
 
@@ -422,18 +480,25 @@ impl Thread {
         if let Tape::Records(_) = &**tape {
             return Answer::Ask;
         }
+        if let Tape::Replays(repeated) = &**tape
+            && repeated.entity.get().is_some_and(|entity| repeated.player.has_left(entity))
+        {
+            return Answer::Later;
+        }
         match self.repeat(|event| matches!(event, Event::Input(other, _) if *other == asked)) {
             Some(Next::Event(Event::Input(_, answer))) => Answer::Known(answer),
-            Some(Next::Finished) => Answer::Finished,
-            Some(_) => Answer::Outside,
+            // What is outside is not there in a replay, not even behind the end of a recording that was cut.
+            Some(_) => Answer::Finished,
             None => Answer::Over,
         }
     }
 
     /// Notes what came from outside.
     pub fn note_input(&self, asked: u64, answer: &[u8]) {
-        if let Some(Tape::Records(notes)) = self.tape.as_deref() {
-            notes.input(asked, answer);
+        let Some(Tape::Records(notes)) = self.tape.as_deref() else { return };
+        match self.is_displaced {
+            true => notes.late_input(recording::number_of(self.strand()), asked, answer),
+            false => notes.input(asked, answer),
         }
     }
 
@@ -540,12 +605,12 @@ impl Thread {
         Some(self.lock_order(recorder))
     }
 
-    /// A timer has woken this strand, while this was held.
-    pub fn note_woken_by_timer(&self, strand: StrandRef, guard: &mut u64) {
+    /// This strand was woken while this was held, since its time was over or something outside was ready.
+    pub fn note_woken_by_timer(&self, strand: StrandRef, is_ready: bool, guard: &mut u64) {
         if let (Some(Tape::Records(notes)), Some(entity)) =
             (self.tape.as_deref(), self.sleeper(strand))
         {
-            notes.woken(*guard, entity);
+            notes.woken(*guard, entity, is_ready);
             *guard += 1;
         }
     }

@@ -50,11 +50,12 @@ struct Playing {
     code: Option<i32>,
     /// The place of the next operation on shared objects.
     head: u64,
-    /// The places at which timers wake strands.
-    woken: HashMap<u64, Entity>,
+    /// The places at which strands are woken since their time is over, or since something outside is ready, which is true
+    /// then.
+    woken: HashMap<u64, (Entity, bool)>,
     /// The strands that wait for their places.
     gates: HashMap<u64, Waiting>,
-    /// The strands that a timer may wake.
+    /// The strands that a timer, or something outside, may wake.
     sleepers: HashMap<Entity, Waiting>,
     /// The strands that wait for ever: the recording tells no more of them.
     finished: Vec<Waiting>,
@@ -392,6 +393,14 @@ impl Player {
         }
     }
 
+    /// Whether the item of a vat is over, in the recording, and another follows.
+    pub(super) fn has_left(&self, entity: Entity) -> bool {
+        let Entity::Vat(vat) = entity else { return false };
+        let state = self.state.lock();
+        let played = state.vats.get(&vat).filter(|played| !played.items.is_empty());
+        played.is_some_and(|played| played.current.events.is_empty())
+    }
+
     /// The texts that are to be written now that this one is there.
     pub(super) fn write(&self, place: u64, text: &str, is_error: bool) -> Vec<(String, bool)> {
         let mut state = self.state.lock();
@@ -437,7 +446,7 @@ impl Player {
         self.state.lock().finished.push(waiting);
     }
 
-    /// The strand waits, and a timer may end that.
+    /// The strand waits, and a timer or something outside may end that.
     pub(super) fn sleep(&self, entity: Entity, waiting: Waiting) {
         self.state.lock().sleepers.insert(entity, waiting);
     }
@@ -454,12 +463,13 @@ impl Player {
         if let Some(waiting) = state.gates.remove(&head) {
             return Some(waiting);
         }
-        let entity = *state.woken.get(&head)?;
+        let (entity, is_ready) = *state.woken.get(&head)?;
         // A wait that something else has ended is left there.
         let sleeper = state.sleepers.remove(&entity).filter(Waiting::is_on)?;
         state.woken.remove(&head);
         state.head += 1;
-        Some(sleeper)
+        let answer = if is_ready { Some(Word::TRUE) } else { sleeper.answer };
+        Some(Waiting { answer, ..sleeper })
     }
 }
 

@@ -9,6 +9,7 @@
 //! The *order* is a lock that is held during each operation on an object that strands share, and counts those operations.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -18,6 +19,9 @@ use squall_events::replay::{
 };
 
 use crate::state::fences;
+
+/// Something from outside: what was asked for, and the answer.
+type Input = (u64, Vec<u8>);
 
 /// Writes a recording.
 pub struct Recorder {
@@ -29,6 +33,8 @@ pub struct Recorder {
     pub outputs: Mutex<u64>,
     /// How many operations on shared objects there were. Held during one.
     order: Mutex<u64>,
+    /// What came from outside for strands, by their identities, that have to wait for their vats before they may note it.
+    late: Mutex<HashMap<u64, Vec<Input>>>,
     is_closed: AtomicBool,
     failure: OnceLock<String>,
 }
@@ -43,6 +49,7 @@ impl Recorder {
             tickets: AtomicU64::new(1),
             outputs: Mutex::new(0),
             order: Mutex::new(0),
+            late: Mutex::default(),
             is_closed: AtomicBool::new(false),
             failure: OnceLock::new(),
         }
@@ -114,6 +121,8 @@ pub struct Notes {
     pub recorder: &'static Recorder,
     /// Whether nothing else watches the thread.
     pub is_alone: Cell<bool>,
+    /// Whether a primitive runs here of which the answer is noted: the replay does not go outside, and stops where this does.
+    pub asks: Cell<bool>,
     events: Arc<Events>,
     piece: Cell<Piece>,
     entity: Cell<Entity>,
@@ -141,6 +150,7 @@ impl Notes {
         Notes {
             recorder,
             is_alone: Cell::new(false),
+            asks: Cell::new(false),
             events,
             piece: Cell::new(Piece::Nobody),
             entity: Cell::new(Entity::Vat(0)),
@@ -374,6 +384,20 @@ impl Notes {
         self.note(|events| events.output(place, check));
     }
 
+    /// As [`Notes::input`], for a strand whose vat is another worker's. It is noted when the strand goes on.
+    pub fn late_input(&self, strand: u64, asked: u64, answer: &[u8]) {
+        let mut late = self.recorder.late.lock();
+        late.entry(strand).or_default().push((asked, answer.to_vec()));
+    }
+
+    /// Notes what came from outside for a strand that goes on here.
+    pub fn late_inputs(&self, strand: u64) {
+        let inputs = self.recorder.late.lock().remove(&strand);
+        for (asked, answer) in inputs.into_iter().flatten() {
+            self.input(asked, &answer);
+        }
+    }
+
     /// Something came from outside.
     pub fn input(&self, asked: u64, answer: &[u8]) {
         if self.events.has_room(answer.len()) || !self.is_in_piece() {
@@ -398,13 +422,14 @@ impl Notes {
         }
     }
 
-    /// A timer has woken a strand, at this place.
-    pub fn woken(&self, place: u64, entity: Entity) {
+    /// A strand was woken at this place, since its time was over or something outside was ready.
+    pub fn woken(&self, place: u64, entity: Entity, is_ready: bool) {
         if !self.events.has_room(0) {
             self.write(&[]);
         }
         if !self.is_closed() {
-            self.events.append().woken(place - self.place.replace(place), entity);
+            let step = place - self.place.replace(place);
+            self.events.append().woken(step, entity, is_ready);
         }
     }
 }

@@ -8,22 +8,25 @@
 //! - A primitive that a recording cannot hold yet ends the program with a report.
 //! - All others depend on their arguments and on the objects of the vat.
 
-use squall_heap::{Format, Word};
+mod answers;
 
-use crate::concurrency::{timers, waiting};
+use squall_heap::Word;
+
+use crate::concurrency::waiting::{self, Place};
+use crate::concurrency::{foreign, timers};
 use crate::execution::stack_traces;
 use crate::library::primitives::{
-    self, bytecode, channels, embedding, files, foreign, foreign_memory, locks, native_threads,
-    network, processes, resources, sandboxes, strands, transactions,
+    self, bytecode, channels, embedding, foreign as calls_of_c, locks, native_threads, resources,
+    sandboxes, strands, transactions,
 };
-use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::outcome::Outcome;
 use crate::model::primitive::Primitive;
 use crate::objects::array;
-use crate::objects::number::{integer_argument, make_integer};
-use crate::objects::string::{self, make_string, text_argument};
+use crate::objects::string::text_argument;
 use crate::state::replays::{Answer, Order, REFUSED};
 use crate::state::strand::{Model, ORDINARY_PRIORITY, StrandRef};
 use crate::state::thread::{Thread, Window};
+use crate::state::vat;
 
 /// The primitive with this name.
 pub fn find(name: &str) -> &'static Primitive {
@@ -41,7 +44,7 @@ pub fn find(name: &str) -> &'static Primitive {
 }
 
 /// The primitives of refused groups that concern the strand itself, or make something; and those that give the same in
-/// whatever order strands do them.
+/// whatever order strands do them. Libraries of C are opened in a replay, too, but not called.
 const ALLOWED: &[&str] = &[
     "yield",
     "currentStrand",
@@ -64,12 +67,33 @@ const ALLOWED: &[&str] = &[
     "mutexDepth:",
     "currentNativeThread",
     "mainNativeThread:",
+    "foreignPointerClass:memoryClass:",
+    "openForeignLibrary:",
+    "linkedForeignLibrary:",
+    "processLibrary",
+    "closeForeignLibrary:",
+    "foreignLibraryIsClosed:",
+    "foreignLibrary:declaring:",
+    "foreignLibrary:function:",
+    "foreignLibrary:type:",
+    "foreignLibrary:constant:",
+    "foreignLibrary:variable:",
+    "foreignFunctionAsLeaf:",
+    "foreignFunction:withTypes:",
+    "foreignTypeSize:",
+    "foreignTypeAlignment:",
+    "foreignDescription:",
+    "foreignErrorText:",
 ];
 
-/// Declares the inputs.
+/// Declares the inputs, those for open things last, and the operations on shared objects.
 macro_rules! inputs {
-    ($($number:literal $name:literal;)* ordered $($ordered:literal)*) => {
-        const INPUTS: &[&str] = &[$($name),*];
+    (
+        $($number:literal $name:literal;)*
+        in vats $($right_number:literal $right_name:literal;)*
+        ordered $($ordered:literal)*
+    ) => {
+        const INPUTS: &[&str] = &[$($name,)* $($right_name),*];
 
         static SPECIAL: &[Primitive] = &[
             Primitive::ordinary("printString:", |thread, window| {
@@ -83,6 +107,7 @@ macro_rules! inputs {
                 write(thread, window, "printStackTrace", text, true)
             }),
             Primitive::ordinary("exit:", exit),
+            Primitive::effect(AWAITING, await_resource),
             Primitive::ordinary("createActor:mailbox:", |thread, _| {
                 refuse(thread, "bounded mailboxes")
             }),
@@ -101,6 +126,9 @@ macro_rules! inputs {
             }),
             $(Primitive::effect($ordered, |thread, window| ordered(thread, window, $ordered)),)*
             $(Primitive::ordinary($name, |thread, window| input(thread, window, $number)),)*
+            $(Primitive::ordinary($right_name, |thread, window| {
+                input_in_vat(thread, window, $right_number)
+            }),)*
         ];
     };
 }
@@ -128,6 +156,68 @@ inputs! {
     19 "environmentAt:";
     20 "environmentNames";
     21 "currentFolder";
+
+    in vats
+    22 "openFile:mode:owner:";
+    23 "closeFile:";
+    24 "sizeOfFile:";
+    25 "file:readAt:into:";
+    26 "file:readAt:most:";
+    27 "file:write:of:at:";
+    28 "isHostAddress:";
+    29 "resolveHost:port:";
+    30 "textOfAddress:";
+    31 "connectTo:owner:";
+    32 "streamIsConnected:";
+    33 "listenAt:backlog:owner:";
+    34 "acceptFrom:owner:";
+    35 "stream:read:";
+    36 "stream:write:from:";
+    37 "streamEndWriting:";
+    38 "stream:sendsAtOnce:";
+    39 "streamResetsOnClose:";
+    40 "localAddress:";
+    41 "remoteAddress:";
+    42 "tlsTrusting:owner:";
+    43 "tlsCertificates:key:owner:";
+    44 "stream:encrypt:name:";
+    45 "streamShakeHands:";
+    46 "datagramsAt:owner:";
+    47 "datagramsReceive:";
+    48 "datagrams:send:to:";
+    49 "startProcess:folder:variables:ends:owners:";
+    50 "processId:";
+    51 "processExitCode:";
+    52 "process:send:";
+    53 "openSignals:owner:";
+    54 "takeSignal:";
+    55 "resource:giveUpTo:";
+    56 "resource:handTo:";
+    57 "closeResource:";
+    58 "memory:get:at:";
+    59 "memory:put:as:at:";
+    60 "memory:stringAt:";
+    61 "memory:stringAt:size:";
+    62 "memory:putString:at:";
+    63 "memory:bytesAt:size:";
+    64 "memory:putBytes:at:";
+    65 "memory:field:";
+    66 "memory:field:put:";
+    67 "memory:element:";
+    68 "memory:element:put:";
+    69 "pointerString:";
+    70 "foreignAddress:";
+    71 "foreignErrno";
+    72 "foreignCall:";
+    73 "foreignCall:with:";
+    74 "foreignCall:with:with:";
+    75 "foreignCall:with:with:with:";
+    76 "foreignCall:with:with:with:with:";
+    77 "foreignCallLeaf:";
+    78 "foreignCallLeaf:with:";
+    79 "foreignCallLeaf:with:with:";
+    80 "foreignCallLeaf:with:with:with:";
+    81 "foreignCall:arguments:";
 
     ordered
     "sleep:"
@@ -163,6 +253,12 @@ inputs! {
 /// The number of the input that is the state of the thread's generator, for choices among channels.
 const RANDOM: u64 = 1 << 20;
 
+/// The number of the input that says whether a resource was ready.
+const AWAITED: u64 = RANDOM + 1;
+
+/// The primitive that waits for a resource.
+const AWAITING: &str = "await:for:within:";
+
 /// Declares a primitive that ends the program since it uses this.
 macro_rules! refusing {
     ($what:literal) => {
@@ -174,21 +270,16 @@ static REFUSED_GROUPS: &[(&[Primitive], Primitive)] = &[
     (bytecode::PRIMITIVES, refusing!("modules of bytecode")),
     (channels::PRIMITIVES, refusing!("this operation on channels")),
     (embedding::PRIMITIVES, refusing!("functions of the embedder")),
-    (files::PRIMITIVES, refusing!("open files")),
-    (foreign::PRIMITIVES, refusing!("C")),
-    (foreign_memory::PRIMITIVES, refusing!("memory of C")),
+    (calls_of_c::PRIMITIVES, refusing!("callbacks of C")),
     (locks::PRIMITIVES, refusing!("this operation on locks")),
     (native_threads::PRIMITIVES, refusing!("native threads")),
-    (network::PRIMITIVES, refusing!("the network")),
-    (processes::PRIMITIVES, refusing!("processes of the system, or signals")),
-    (resources::PRIMITIVES, refusing!("connections or processes of the system")),
     (sandboxes::PRIMITIVES, refusing!("sandboxes")),
     (strands::PRIMITIVES, refusing!("suspended strands or priorities")),
     (transactions::PRIMITIVES, refusing!("transactions")),
 ];
 
 /// Ends the program, which cannot be recorded.
-fn refuse(thread: &mut Thread, what: &str) -> Outcome {
+fn refuse(thread: &Thread, what: &str) -> Outcome {
     if thread.recorder().is_none() {
         thread.diverge(&format!("the strand uses {what}, which no recording holds"));
         return Outcome::Exit(REFUSED);
@@ -203,31 +294,147 @@ fn refuse(thread: &mut Thread, what: &str) -> Outcome {
 
 /// A primitive that depends on what is outside. *GC point.*
 fn input(thread: &mut Thread, window: Window, number: usize) -> Outcome {
-    let original = primitives::find(INPUTS[number]);
+    let name = INPUTS[number];
     match thread.input(number as u64) {
-        Answer::Outside => original.run(thread, window),
+        Answer::Outside => primitives::find(name).run(thread, window),
         Answer::Over => Outcome::Exit(REFUSED),
         Answer::Finished => wait(thread, None),
-        Answer::Known(bytes) => {
-            let outcome = decode(thread, &bytes);
-            if INPUTS[number] == "identityHash:"
-                && let Outcome::Return(hash) = outcome
-                && let (Some(object), Some(hash)) =
-                    (window.get(0).as_object(), hash.as_small_integer())
-            {
-                object.assign_identity_hash(hash as u32);
-            }
-            outcome
-        }
+        Answer::Later => ask_later(thread),
+        Answer::Known(bytes) => known(thread, window, name, &bytes),
         Answer::Ask => {
-            let outcome = original.run(thread, window);
-            match encode(&outcome) {
-                Some(bytes) => thread.note_input(number as u64, &bytes),
-                None => return refuse(thread, "an answer from outside of this kind"),
-            }
-            outcome
+            thread.set_asks(true);
+            let outcome = primitives::find(name).run(thread, window);
+            thread.set_asks(false);
+            note(thread, window, (number as u64, name), outcome)
         }
     }
+}
+
+/// A primitive for something open, which belongs to a vat: the strand gets its vat first, unless it has one. *GC point.*
+fn input_in_vat(thread: &mut Thread, window: Window, number: usize) -> Outcome {
+    match vat::current(thread) {
+        Ok(_) => input(thread, window, number),
+        Err(failure) => failure.into(),
+    }
+}
+
+/// Notes an answer from outside.
+fn note(thread: &Thread, window: Window, (number, name): (u64, &str), outcome: Outcome) -> Outcome {
+    let Some(mut bytes) = encoded(thread, window, name, &outcome) else {
+        return refuse(thread, "an answer from outside of this kind");
+    };
+    if name == FILLING {
+        bytes.extend(filled(&outcome, window));
+    }
+    thread.note_input(number, &bytes);
+    outcome
+}
+
+/// Answers what the recording has, and does what else the primitive does to objects. *GC point.*
+fn known(thread: &mut Thread, window: Window, name: &str, bytes: &[u8]) -> Outcome {
+    if bytes.is_empty() && PARTS.contains(&name) {
+        return primitives::find(name).run(thread, window);
+    }
+    let Some((outcome, rest)) = answers::decode(thread, window, bytes) else {
+        thread.diverge("the recording has no sensible answer to this");
+        return Outcome::Exit(REFUSED);
+    };
+    if name == FILLING {
+        fill(thread, window, rest);
+    }
+    if name == HASH
+        && let Outcome::Return(hash) = outcome
+        && let (Some(object), Some(hash)) = (window.get(0).as_object(), hash.as_small_integer())
+    {
+        object.assign_identity_hash(hash as u32);
+    }
+    outcome
+}
+
+/// What a recording has of an answer. A part of memory is none: the replay makes it, too.
+fn encoded(thread: &Thread, window: Window, name: &str, outcome: &Outcome) -> Option<Vec<u8>> {
+    match outcome {
+        Outcome::Return(word) if PARTS.contains(&name) && foreign::memory(*word).is_ok() => {
+            Some(Vec::new())
+        }
+        _ => answers::encode(thread.vm, outcome, window, arity(name)),
+    }
+}
+
+/// The primitives that answer a part of memory, if it is no simple value.
+const PARTS: &[&str] = &["memory:field:", "memory:element:"];
+
+/// How many arguments a primitive takes.
+fn arity(name: &str) -> usize {
+    name.matches(':').count()
+}
+
+/// The primitive that gives an object its hash.
+const HASH: &str = "identityHash:";
+
+/// The primitive that reads bytes into an array, its third argument.
+const FILLING: &str = "file:readAt:into:";
+
+/// The bytes that were read into the array.
+fn filled(outcome: &Outcome, window: Window) -> Vec<u8> {
+    let (Outcome::Return(count), Some(array)) = (outcome, array::of(window.get(2))) else {
+        return Vec::new();
+    };
+    let count = count.as_small_integer().and_then(|count| usize::try_from(count).ok());
+    let element = |index| array.element(index).as_small_integer().unwrap_or(0) as u8;
+    (0..count.unwrap_or(0).min(array.length())).map(element).collect()
+}
+
+/// Puts these bytes into the array.
+fn fill(thread: &mut Thread, window: Window, bytes: &[u8]) {
+    let Some(array) = array::of(window.get(2)) else { return };
+    for (index, byte) in bytes.iter().enumerate().take(array.length()) {
+        let signed = Word::from_small_integer_unchecked(i64::from(*byte as i8));
+        array.set_element(&mut thread.mutator, index, signed);
+    }
+}
+
+/// The wait for a resource, for some time perhaps. It may be ready at once, which comes from outside; else the end of the wait
+/// has a place among the operations on shared objects. *GC point.*
+fn await_resource(thread: &mut Thread, window: Window) -> Outcome {
+    match thread.order() {
+        Order::Outside => primitives::find(AWAITING).run(thread, window),
+        Order::Recorded(guard) => {
+            let ready = resources::is_ready(thread, window).map(Word::from_bool);
+            let outcome = note(thread, window, (AWAITED, AWAITING), ready.into());
+            let outcome = match outcome {
+                Outcome::Return(Word::FALSE) => resources::wait(thread, window),
+                outcome => outcome,
+            };
+            drop(guard);
+            outcome
+        }
+        Order::Open => {
+            let outcome = match thread.input(AWAITED) {
+                Answer::Known(bytes) => known(thread, window, AWAITING, &bytes),
+                _ => Outcome::Exit(REFUSED),
+            };
+            if let Outcome::Return(Word::FALSE) = outcome {
+                return sleep_for_resource(thread);
+            }
+            thread.advance();
+            timers::wake_by_tape(thread);
+            outcome
+        }
+        Order::Closed(place) => wait(thread, Some(place)),
+        Order::Finished => wait(thread, None),
+        Order::Over => Outcome::Exit(REFUSED),
+    }
+}
+
+/// In a replay: the strand waits for the place at which the recorded wait has ended.
+fn sleep_for_resource(thread: &mut Thread) -> Outcome {
+    let strand = thread.strand().object();
+    let ticket = waiting::park(thread, Word::NIL);
+    thread.sleeps_by_tape(strand, ticket, Word::FALSE);
+    thread.advance();
+    timers::wake_by_tape(thread);
+    Outcome::Park
 }
 
 /// The primitive that ends a strand.
@@ -295,6 +502,20 @@ fn wait(thread: &mut Thread, place: Option<u64>) -> Outcome {
     Outcome::Park
 }
 
+/// In a replay: others of the vat go on, and the strand makes its call again when the recording goes on with it.
+fn ask_later(thread: &mut Thread) -> Outcome {
+    if thread.state.function.is_null() {
+        thread.diverge("a strand that begins with this call cannot wait for its turn");
+        return Outcome::Exit(REFUSED);
+    }
+    let strand = thread.strand();
+    let ticket = waiting::park_before(thread, Word::NIL);
+    if let Some(claimed) = strand.claim(ticket) {
+        waiting::make_ready(thread, claimed, Place::Last);
+    }
+    Outcome::Park
+}
+
 /// Starts a strand, if its priority is the ordinary one and it is bound to no native thread; their arguments have these
 /// indices. *GC point.*
 fn spawn(
@@ -322,153 +543,6 @@ fn runs_beside(thread: &Thread, strand: Word) -> bool {
         let are_of_vat = are_exclusive && strand.vat().is_some() && strand.vat() == here.vat();
         strand != here && !are_of_vat && !strand.is_parked()
     })
-}
-
-/// The kinds of words in answers.
-mod kind {
-    pub const NIL: u8 = 0;
-    pub const TRUE: u8 = 1;
-    pub const FALSE: u8 = 2;
-    pub const INTEGER: u8 = 3;
-    pub const STRING: u8 = 4;
-    pub const SYMBOL: u8 = 5;
-    pub const ARRAY: u8 = 6;
-    pub const FAILURE: u8 = 7;
-}
-
-/// The answer as bytes; none if it is of another kind.
-fn encode(outcome: &Outcome) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match outcome {
-        Outcome::Return(word) => encode_word(*word, &mut bytes)?,
-        Outcome::Fail(failure) => {
-            let mut all = FailureReason::SIGNALLED.iter();
-            bytes.push(kind::FAILURE);
-            bytes.push(all.position(|(reason, _)| *reason == failure.reason)? as u8);
-            encode_word(failure.first, &mut bytes)?;
-            encode_word(failure.second, &mut bytes)?;
-        }
-        _ => return None,
-    }
-    Some(bytes)
-}
-
-fn encode_word(word: Word, bytes: &mut Vec<u8>) -> Option<()> {
-    match word {
-        Word::NIL => bytes.push(kind::NIL),
-        Word::TRUE => bytes.push(kind::TRUE),
-        Word::FALSE => bytes.push(kind::FALSE),
-        _ => {}
-    }
-    if [Word::NIL, Word::TRUE, Word::FALSE].contains(&word) {
-        return Some(());
-    }
-    if let Ok(integer) = integer_argument(word) {
-        bytes.push(kind::INTEGER);
-        bytes.extend(integer.to_le_bytes());
-        return Some(());
-    }
-    if let Some(text) = string::Text::of(word) {
-        let text = text.to_rust();
-        bytes.push(if string::is_string(word) { kind::STRING } else { kind::SYMBOL });
-        bytes.extend((text.len() as u32).to_le_bytes());
-        bytes.extend(text.as_bytes());
-        return Some(());
-    }
-    let object = word.as_object().filter(|object| object.layout().format() == Format::Array)?;
-    bytes.push(kind::ARRAY);
-    bytes.extend((object.length() as u32).to_le_bytes());
-    (0..object.length()).try_for_each(|index| encode_word(object.element(index), bytes))
-}
-
-/// An answer in a recording.
-enum Value {
-    Word(Word),
-    Integer(i64),
-    String(String),
-    Symbol(String),
-    Array(Vec<Value>),
-}
-
-/// The bytes of an answer, from the next one on.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    fn value(&mut self) -> Option<Value> {
-        let [kind] = self.take()?;
-        Some(match kind {
-            kind::NIL => Value::Word(Word::NIL),
-            kind::TRUE => Value::Word(Word::TRUE),
-            kind::FALSE => Value::Word(Word::FALSE),
-            kind::INTEGER => Value::Integer(i64::from_le_bytes(self.take()?)),
-            kind::STRING => Value::String(self.text()?),
-            kind::SYMBOL => Value::Symbol(self.text()?),
-            // Arrays in arrays are in no answer.
-            kind::ARRAY => {
-                let count = u32::from_le_bytes(self.take()?);
-                let element = |_| self.value().filter(|value| !matches!(value, Value::Array(_)));
-                Value::Array((0..count).map(element).collect::<Option<_>>()?)
-            }
-            _ => return None,
-        })
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = u32::from_le_bytes(self.take()?) as usize;
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        String::from_utf8(text.to_vec()).ok()
-    }
-}
-
-/// The answer that a recording has. *GC point.*
-fn decode(thread: &mut Thread, bytes: &[u8]) -> Outcome {
-    let answered = match bytes.split_first() {
-        Some((&kind::FAILURE, rest)) => decode_failure(thread, rest),
-        _ => Bytes(bytes).value().map(|value| make(thread, &value).into()),
-    };
-    answered.unwrap_or_else(|| {
-        thread.diverge("the recording has no sensible answer to this");
-        Outcome::Exit(REFUSED)
-    })
-}
-
-fn decode_failure(thread: &mut Thread, bytes: &[u8]) -> Option<Outcome> {
-    let (index, rest) = bytes.split_first()?;
-    let (reason, _) = FailureReason::SIGNALLED.get(usize::from(*index))?;
-    let mut rest = Bytes(rest);
-    let (first, second) = (rest.value()?, rest.value()?);
-    let depth = thread.mutator.root_depth();
-    let failure = make(thread, &first).and_then(|first| {
-        let first = thread.mutator.push_root(first);
-        let second = make(thread, &second)?;
-        Ok(Failure::with(*reason, thread.mutator.get(first), second))
-    });
-    thread.mutator.truncate_roots(depth);
-    Some(failure.unwrap_or_else(|failure| failure).into())
-}
-
-/// The object that an answer is. *GC point.*
-fn make(thread: &mut Thread, value: &Value) -> Result<Word, Failure> {
-    // STAYS: values: they are no objects.
-    match value {
-        Value::Word(word) => Ok(*word),
-        Value::Integer(integer) => make_integer(thread, *integer),
-        Value::String(text) => make_string(thread, text),
-        Value::Symbol(text) => {
-            let vm = thread.vm;
-            vm.name_word(thread, vm.symbol(text))
-        }
-        Value::Array(values) => {
-            array::make_of(thread, values.len(), |thread, index| make(thread, &values[index]))
-        }
-    }
 }
 
 /// Writes the text in the window. *GC point.*
