@@ -76,13 +76,22 @@ impl Pattern {
 /// The start and end of each group of a match; none for a group that has no part in it. The first group is the match.
 pub type Groups = Vec<Option<(usize, usize)>>;
 
-/// The compiled form of a pattern, and how much work that was.
-pub fn compiled(pattern: &str) -> Result<(Arc<Pattern>, usize), Problem> {
+/// The compiled form of a pattern, or the problem; and how much work that was.
+pub fn compiled(pattern: &str) -> (Result<Arc<Pattern>, Problem>, usize) {
     let table = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = table().patterns.as_ref().and_then(|table| table.get(pattern)) {
-        return Ok((known.clone(), 0));
+        return (Ok(known.clone()), 0);
     }
-    let compiled = Pattern::of(pattern).map_err(|error| Problem::unlocated(error.to_string()))?;
+    let compiled = match Pattern::of(pattern) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            // One that is too large was tried in all sizes.
+            let is_large = matches!(error, regex::Error::CompiledTooBig(_));
+            let tried = if is_large { SIZES.iter().map(|(size, _)| size).sum() } else { 0 };
+            let problem = Problem::unlocated(error.to_string());
+            return (Err(problem), (tried + pattern.len()) / BYTES_IN_UNIT);
+        }
+    };
     let bytes = compiled.size + pattern.len();
     let compiled = Arc::new(compiled);
     let mut table = table();
@@ -91,7 +100,7 @@ pub fn compiled(pattern: &str) -> Result<(Arc<Pattern>, usize), Problem> {
         (table.patterns, table.bytes) = (None, bytes);
     }
     table.patterns.get_or_insert_default().insert(pattern.to_owned(), compiled.clone());
-    Ok((compiled, bytes / BYTES_IN_UNIT))
+    (Ok(compiled), bytes / BYTES_IN_UNIT)
 }
 
 /// How many bytes of a program are made in a unit of work.

@@ -4,6 +4,7 @@
 use squall_heap::{Object, Word};
 
 use crate::concurrency::foreign::callbacks;
+use crate::concurrency::isolation::leaving;
 use crate::concurrency::transactions::{access, transaction};
 use crate::concurrency::{channels, polls, stalls, switches, values, worker};
 use crate::model::outcome::{Failure, Outcome};
@@ -71,5 +72,9 @@ impl Services for Concurrency {
 
     fn counts_as_value(&self, vm: &Vm, word: Word) -> bool {
         values::counts_as_value(vm, word)
+    }
+
+    fn may_be_inherited(&self, vm: &Vm, class: Word) -> bool {
+        leaving::may_be_inherited(vm, class)
     }
 }

@@ -52,6 +52,9 @@ pub struct Awaited {
     pub direction: Direction,
 }
 
+/// The native memory of a timer: its place here, and what the scheduler knows of it.
+pub(crate) const TIMER_BYTES: u64 = 200;
+
 /// The action when a timer is due.
 #[derive(Clone, Copy)]
 enum Purpose {
@@ -252,6 +255,32 @@ impl Timers {
             newer.into_iter().filter_map(|key| Some((key, table.take(key)?))).collect();
         drop(table);
         taken.into_iter().for_each(|(key, entry)| release(vm, key, entry));
+    }
+
+    /// Takes the messages that are due later and that are such.
+    pub fn drop_messages(&self, vm: &Vm, is_that: impl Fn(Object) -> bool) {
+        let mut table = self.inner.lock();
+        let entries = table.entries.iter().enumerate();
+        let keys = entries.filter_map(|(place, entry)| match entry.purpose {
+            Some(Purpose::Post { message, .. }) if message.as_object().is_some_and(&is_that) => {
+                Some(TimerKey { place: place as u32, generation: entry.generation })
+            }
+            _ => None,
+        });
+        let keys: Vec<TimerKey> = keys.collect();
+        let taken: Vec<_> =
+            keys.into_iter().filter_map(|key| Some((key, table.take(key)?))).collect();
+        drop(table);
+        taken.into_iter().for_each(|(key, entry)| release(vm, key, entry));
+    }
+
+    /// Calls this with each message that is due later, while all mutators stand.
+    pub(crate) fn visit_messages(&self, mut visit: impl FnMut(Object)) {
+        for entry in &self.inner.lock().entries {
+            if let Some(Purpose::Post { message, .. }) = entry.purpose {
+                message.as_object().into_iter().for_each(&mut visit);
+            }
+        }
     }
 
     /// A timer's time has come: an item for it is about to be in a run queue.

@@ -164,7 +164,8 @@ pub fn make_class(
         Err(fault) => return Err(class_fault(thread, definition, fault)),
     };
     let travels = behavior.is_value || behavior.is_transfer;
-    if travels && !leads_to_values(vm, parts) {
+    let is_trusted = thread.sandbox.is_none() || may_have_parts(vm, definition, parts);
+    if !is_trusted || travels && !leads_to_values(vm, parts) {
         return Err(Failure::with(
             FailureReason::NotAValue,
             vm.name_word(thread, definition.name)?,
@@ -190,6 +191,13 @@ fn leads_to_values(vm: &Vm, parts: Window) -> bool {
     let mut shared = std::iter::once(0).chain(SUPERCLASS_PART..parts.len());
     captures_values(vm, parts.get(1))
         && shared.all(|index| vm.services.counts_as_value(vm, parts.get(index)))
+}
+
+/// Whether a guest may make a class with these parts: one that a guest has not written inherits no code of a guest.
+fn may_have_parts(vm: &Vm, definition: &Definition, parts: Window) -> bool {
+    let mut inherited = SUPERCLASS_PART..parts.len();
+    definition.module.loaded().is_for_guests()
+        || inherited.all(|index| vm.services.may_be_inherited(vm, parts.get(index)))
 }
 
 /// Where the superclass is among a class's parts; the mixins follow.

@@ -317,6 +317,28 @@ impl NewString {
         true
     }
 
+    /// Appends a text again and again, until the string is full; answers whether the last copy has fitted.
+    #[must_use]
+    pub fn fill(&mut self, text: Text) -> bool {
+        let begin = self.filled;
+        if !self.append(text, 0, text.len()) {
+            return false;
+        }
+        let total = self.object.length();
+        let once = self.filled - begin;
+        while self.filled < total {
+            let count = (self.filled - begin).min(total - self.filled);
+            // SAFETY: the object is new, so there is no other reference to it. Both ranges are in it, and the second one
+            // begins where the first one ends at the earliest.
+            unsafe {
+                let bytes = self.object.bytes_pointer();
+                std::ptr::copy_nonoverlapping(bytes.add(begin), bytes.add(self.filled), count);
+            }
+            self.filled += count;
+        }
+        once > 0 && (total - begin) % once == 0
+    }
+
     /// The string, if it is full.
     pub fn finish(self) -> Option<Word> {
         (self.filled == self.object.length()).then(|| self.object.word())

@@ -1,7 +1,8 @@
 //! Sandboxes as state: budgets, grants, counters, and the tree they form. Strands and vats refer to their sandbox;
 //! [`crate::concurrency::sandbox`] makes, charges and ends sandboxes.
 //!
-//! A strand of a sandbox may get lost, as any other one. Its result is an *orphan* of the sandbox: it breaks when that ends.
+//! A strand of a sandbox may get lost, as any other one. Its result is an *orphan* of the sandbox: it breaks when that ends. So is a
+//! promise of the sandbox that somebody outside waits for.
 //! Orphans live as long as the sandbox's object and are no reason for it to live.
 //!
 //! Native parts are never freed, but used again once nothing belongs to them and their object is dead. Counters are
@@ -264,12 +265,23 @@ impl SandboxRef {
         }
         // A report may be long.
         *self.0.report.lock() = String::new();
+        *self.0.grants.lock() = Grants::default();
         *self.0.orphans.lock() = Vec::new();
     }
 
     /// A strand with this result was lost: for the collector.
     pub(crate) fn add_orphan(self, result: Word) {
         self.0.orphans.lock().push(result);
+    }
+
+    /// A promise that somebody outside waits for is treated as the result of a lost strand. Those that are not pending any more
+    /// are dropped now and then.
+    pub(crate) fn add_awaited(self, promise: Word, is_pending: impl Fn(Word) -> bool) {
+        let mut orphans = self.0.orphans.lock();
+        if orphans.len() == orphans.capacity() {
+            orphans.retain(|orphan| is_pending(*orphan));
+        }
+        orphans.push(promise);
     }
 
     /// Takes the result of a lost strand, if there is one.
@@ -430,11 +442,11 @@ impl Sandbox {
         let amount = |budget: Option<u64>| {
             budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
         };
-        *self.name.lock() = name.chars().take(LONGEST_NAME).collect();
+        *self.name.lock() = shown(&name);
         self.report.lock().clear();
         self.parent.set(parent);
         self.budgets.set(budgets);
-        *self.grants.lock() = grants;
+        *self.grants.lock() = grants.within(parent);
         self.exit_code.set(None);
         self.reason.store(Reason::Live as u8, Ordering::Relaxed);
         self.fuel.store(amount(budgets.fuel), Ordering::Relaxed);
@@ -445,6 +457,15 @@ impl Sandbox {
         self.kept.store(0, Ordering::Relaxed);
         self.sends.store(false, Ordering::Relaxed);
     }
+}
+
+/// The name for reports: without control characters, which a terminal obeys.
+fn shown(name: &str) -> String {
+    let shown = name.chars().take(LONGEST_NAME).map(|character| match character.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => character,
+    });
+    shown.collect()
 }
 
 /// The error of promises for results of a sandbox that is over.
@@ -475,6 +496,17 @@ impl Default for Grants {
 }
 
 impl Grants {
+    /// Those that are of use in a sandbox which is made in this one: a guest's other names would only take memory.
+    fn within(self, parent: Option<SandboxRef>) -> Grants {
+        match (self, parent) {
+            (Grants::Only(mut names), Some(parent)) => {
+                names.retain(|name| parent.refusing(name).is_none());
+                Grants::Only(names)
+            }
+            (grants, _) => grants,
+        }
+    }
+
     /// These modules; the first name that is none is refused.
     pub fn of(names: impl IntoIterator<Item = String>) -> Result<Grants, String> {
         let is_known =

@@ -55,4 +55,7 @@ pub trait Services: Sync {
 
     /// Whether an object is a value as soon as those whose initializers run now have passed their check.
     fn counts_as_value(&self, vm: &Vm, word: Word) -> bool;
+
+    /// Whether a class may be the superclass or a mixin of one whose text is not a guest's, when a guest makes that.
+    fn may_be_inherited(&self, vm: &Vm, class: Word) -> bool;
 }

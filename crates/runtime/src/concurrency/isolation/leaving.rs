@@ -47,7 +47,23 @@ pub fn is_within(inner: Option<SandboxRef>, outer: SandboxRef) -> bool {
 
 /// Whether a value leaves a sandbox as it is. No GC point.
 pub fn may_leave(vm: &Vm, word: Word) -> bool {
-    let mut pending = vec![(word, Part::Data)];
+    look_at_all(vm, (word, Part::Data)).0
+}
+
+/// As [`may_leave`], and how many objects were looked at.
+pub fn counted_may_leave(vm: &Vm, word: Word) -> (bool, usize) {
+    look_at_all(vm, (word, Part::Data))
+}
+
+/// Whether a class may be the superclass or a mixin of one whose text is not a guest's. Otherwise code of a guest would run
+/// wherever somebody has such a class: a nested class is made once, by whoever needs it first, and an object that vats share
+/// has the same for all.
+pub fn may_be_inherited(vm: &Vm, class: Word) -> bool {
+    look_at_all(vm, (class, Part::Code)).0
+}
+
+fn look_at_all(vm: &Vm, first: (Word, Part)) -> (bool, usize) {
+    let mut pending = vec![first];
     let mut seen = HashSet::new();
     while let Some((word, part)) = pending.pop() {
         let Some(object) = word.as_object() else { continue };
@@ -55,10 +71,10 @@ pub fn may_leave(vm: &Vm, word: Word) -> bool {
             continue;
         }
         if !look_at(vm, object, part, &mut pending) {
-            return false;
+            return (false, seen.len());
         }
     }
-    true
+    (true, seen.len())
 }
 
 /// The part that an object has in the value that is to leave.
@@ -130,7 +146,7 @@ fn captured(class: Object) -> impl Iterator<Item = Word> {
     context.into_iter().flat_map(|it| (0..it.length()).map(move |index| it.element(index)))
 }
 
-/// The contents of an instance, except its nested classes, which its class's text determines.
+/// The contents of an instance, except its nested classes, which [have no code of a guest](may_be_inherited).
 fn contents(behavior: &'static Behavior, object: Object) -> impl Iterator<Item = Word> {
     let elements = if behavior.layout.format() == Format::Array { object.length() } else { 0 };
     let slots = behavior.slots.iter().enumerate();

@@ -47,7 +47,7 @@ enum Passage {
 pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
     let Some(object) = word.as_object() else { return Ok(word) };
     match passage(thread.vm, object) {
-        Passage::Same if leaving::leaves(from, to) && !leaving::may_leave(thread.vm, word) => {
+        Passage::Same if leaving::leaves(from, to) && !pays_to_leave(thread, word) => {
             make_far_reference(thread, word, from)
         }
         Passage::Same => Ok(word),
@@ -63,6 +63,13 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
         }
         Passage::Copy | Passage::Reference => make_far_reference(thread, word, from),
     }
+}
+
+/// Whether a value leaves a sandbox as it is; the sender pays for each object that it leads to.
+fn pays_to_leave(thread: &mut Thread, word: Word) -> bool {
+    let (may_leave, count) = leaving::counted_may_leave(thread.vm, word);
+    thread.charge(count);
+    may_leave
 }
 
 /// Whether this may go to other vats as a copy, which only its own vat may make.

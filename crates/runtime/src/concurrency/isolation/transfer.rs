@@ -53,6 +53,11 @@ struct Copies {
     places: HashMap<u32, Vec<usize>>,
 }
 
+/// How much work a copy is, in calls, beside its words.
+const FOR_A_COPY: usize = 8;
+
+const WORD_BYTES: usize = size_of::<Word>();
+
 /// The number of pairs that there is room for at first.
 const FIRST_PAIRS: usize = 4;
 
@@ -117,6 +122,7 @@ impl Copies {
 
     /// Copies an object unchanged; its words are wrapped later. *GC point.*
     fn add(&mut self, thread: &mut Thread, original: Object) -> Result<Object, Failure> {
+        thread.charge(FOR_A_COPY + original.size() / WORD_BYTES);
         let hash = original.identity_hash();
         let depth = thread.mutator.root_depth();
         let original = thread.mutator.push_root(original.word());

@@ -177,6 +177,24 @@ pub fn owner(promise: Object) -> VatRef {
     VatRef::of_object(promise.slot(slots::OWNER).object())
 }
 
+/// Whether a word is a promise that is not settled, or is none.
+fn is_pending(word: Word) -> bool {
+    let promise = word.as_object().filter(|object| object.layout() == known::PROMISE);
+    promise.is_none_or(|promise| matches!(state(promise), State::Unresolved | State::Decided))
+}
+
+/// The promise that a promise waits for in the end, itself perhaps.
+pub fn awaited(promise: Object) -> Object {
+    let mut awaited = promise;
+    while state(awaited) == State::Decided
+        && let Some(next) = awaited.slot(slots::OUTCOME).as_object()
+        && next.layout() == known::PROMISE
+    {
+        awaited = next;
+    }
+    awaited
+}
+
 /// The state of a promise; reliable under its lock only.
 pub fn state(promise: Object) -> State {
     match promise.slot(slots::STATE).as_small_integer() {

@@ -5,9 +5,10 @@ use squall_events::Kind;
 use squall_heap::{Object, RootHandle, Word};
 
 use super::{
-    BREAK, RESOLVE, State, origins, owner, promise_in, reactions, set_state, slots, state,
+    BREAK, RESOLVE, State, is_pending, origins, owner, promise_in, reactions, set_state, slots,
+    state,
 };
-use crate::concurrency::isolation;
+use crate::concurrency::isolation::{self, leaving};
 use crate::concurrency::messages;
 use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
@@ -101,6 +102,12 @@ pub(super) fn settle_decided(
 
 /// Makes a promise that the caller has decided follow another one. *GC point.*
 pub fn follow(thread: &mut Thread, here: VatRef, promise: Object, other: Object) {
+    if let Some(sandbox) = owner(other).sandbox()
+        && !leaving::is_within(owner(promise).sandbox(), sandbox)
+    {
+        // Others wait for it: if nobody has settled it when the sandbox ends, that does.
+        sandbox.add_awaited(other.word(), is_pending);
+    }
     let depth = thread.mutator.root_depth();
     let (promise, other) =
         (thread.mutator.push_root(promise.word()), thread.mutator.push_root(other.word()));

@@ -9,7 +9,8 @@
 //! References to the inside of other vats are not followed: far references, promises, strands, vats of others.
 //!
 //! Messages that the sandbox has sent to vats outside, and that wait there, count with the copies that they carry. Of their
-//! arguments, only copies and plain data are followed: the classes of copies lead to code of the receiver.
+//! arguments, only copies and plain data are followed: the classes of copies lead to code of the receiver. Messages that timers
+//! have for later count as well.
 //!
 //! All mutators stand. The walk keeps a list and a set of addresses in native memory.
 
@@ -19,6 +20,7 @@ use super::SandboxRef;
 use crate::concurrency::messages;
 use crate::concurrency::promises;
 use crate::concurrency::reach::{Seen, visit_shared, visit_words};
+use crate::concurrency::timers::TIMER_BYTES;
 use crate::model::known;
 use crate::objects::classes;
 use crate::objects::far_reference;
@@ -45,6 +47,12 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
     vm.visit_running(&mut |thread, word| {
         if belongs(thread.sandbox) {
             walk.add(word);
+        }
+    });
+    vm.concurrency().timers.visit_messages(|message| {
+        if walk.is_ours(messages::sender(message)) {
+            walk.bytes += TIMER_BYTES;
+            walk.add(message.word());
         }
     });
     walk.run();

@@ -47,13 +47,14 @@ use squall_heap::{Object, Tracer, Word};
 
 use crate::concurrency::embedding::errands;
 use crate::concurrency::isolation;
+use crate::concurrency::messages;
 use crate::concurrency::promises;
 use crate::concurrency::strands;
 use crate::execution::stack_traces;
 use crate::execution::unwind;
 use crate::model::known::{self, KnownClass};
-use crate::model::outcome::Failure;
-use crate::objects::string::symbol_object;
+use crate::model::outcome::{Failure, FailureReason};
+use crate::objects::string::{make_string, symbol_object};
 use crate::state::items::{Item, ItemKind};
 use crate::state::recording;
 use crate::state::sandbox::{self as state, Budgets, Grants, Reason, SandboxRef, slots};
@@ -70,9 +71,16 @@ pub fn make(
     grants: Grants,
     window: Option<(Window, usize)>,
 ) -> Result<Object, Failure> {
+    if thread.sandbox.is_some_and(|around| around.chain().count() >= MOST_NESTED) {
+        let what = make_string(thread, "a sandbox in so many sandboxes")?;
+        return Err(Failure::with(FailureReason::NotSupported, what, Word::NIL));
+    }
     thread.vm.scheduler.divide(group_of);
     make_in_program(thread, name, budgets, grants, window)
 }
+
+/// How many sandboxes there may be around a new one. A measurement of memory walks over the objects of each.
+const MOST_NESTED: usize = 8;
 
 /// The group of an item for the scheduler, which shares time between groups: the outermost sandbox that it belongs to,
 /// but the program's.
@@ -203,12 +211,18 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
     thread.note(Kind::SandboxEnded, || [recording::number_of_object(sandbox.object())]);
     let vm = thread.vm;
     let reason = Reason::of(sandbox.0.reason.load(Ordering::Acquire));
-    if reason != Reason::Terminated {
+    // A guest that may not write writes no reports of its own sandboxes, either.
+    let around = sandbox.chain().nth(1);
+    let is_shown = around.is_none_or(|around| around.refusing(grants::CONSOLE).is_none());
+    if reason != Reason::Terminated && is_shown {
         let report = sandbox.report();
         thread.mutator.native(|| vm.host().write_error(&report));
     }
     end_strands(thread, sandbox);
     end_lost_turns(thread, sandbox);
+    vm.concurrency().timers.drop_messages(vm, |message| {
+        messages::sender(message).is_some_and(|sender| sender.is_in(sandbox))
+    });
     if let Some(code) = sandbox.0.exit_code.get() {
         return vm.end(code);
     }
@@ -252,13 +266,24 @@ pub(crate) fn lose(strand: StrandRef, tracer: &mut Tracer<'_>) {
     }
 }
 
-/// Breaks the results of strands that were lost, and lets the vats go on whose turns these were: the messages that wait
+/// The promise of the sandbox that an orphan waits for: another one than that, if it was decided.
+fn pending_part(orphan: Word, sandbox: SandboxRef) -> Word {
+    let promise = orphan.as_object().filter(|object| object.layout() == known::PROMISE);
+    let awaited = promise.map(promises::awaited);
+    let is_in = |promise: &Object| {
+        promises::owner(*promise).sandbox().is_some_and(|owner| owner.is_in(sandbox))
+    };
+    awaited.filter(is_in).map_or(orphan, Object::word)
+}
+
+/// Breaks the results of strands that were lost, and the promises that others wait for, and lets the vats go on whose turns these were: the messages that wait
 /// there find the sandbox over. *GC point.*
 fn end_lost_turns(thread: &mut Thread, sandbox: SandboxRef) {
     let vm = thread.vm;
     let is_in = |other: &SandboxRef| other.is_in(sandbox);
     for inner in vm.sandboxes.used().into_iter().filter(is_in) {
-        while let Some(result) = inner.take_orphan() {
+        while let Some(orphan) = inner.take_orphan() {
+            let result = pending_part(orphan, sandbox);
             let error = state::error(sandbox);
             promises::settle_result(thread, None, result, Ending::Killed, error);
         }

@@ -3,13 +3,14 @@
 use squall_heap::Word;
 
 use super::answer;
+use crate::concurrency::isolation::leaving;
 use crate::concurrency::transactions::access;
 use crate::execution::{stack_traces, unwind};
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::block;
-use crate::objects::far_reference::{far_reference, final_target};
+use crate::objects::far_reference::{far_reference, final_target, vat_of};
 use crate::objects::string::make_string;
 use crate::state::thread::{Thread, Window};
 
@@ -26,10 +27,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("signalAgain:", |thread, window| unwind::signal(thread, window.get(0))),
     Primitive::ordinary("stackTraceOf:", |thread, window| {
-        // The record never changes, so the record of another vat's exception may be shown, too.
-        let exception = window.get(0);
-        let exception = far_reference(exception).map_or(exception, final_target);
-        let text = stack_traces::recorded(thread.vm, exception);
+        let recorded = |exception| stack_traces::recorded(thread.vm, exception);
+        let text = traced(thread, window.get(0)).map_or(String::new(), recorded);
         answer(make_string(thread, &text))
     }),
     Primitive::ordinary("reportedTraceOf:", |thread, window| {
@@ -38,10 +37,21 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
 ];
 
+/// The exception of which a strand may see the trace. That never changes, so the exception may be another vat's, but a guest
+/// does not see what has happened outside.
+fn traced(thread: &Thread, exception: Word) -> Option<Word> {
+    let Some(far) = far_reference(exception) else { return Some(exception) };
+    let is_visible = match thread.sandbox {
+        Some(here) => leaving::is_within(vat_of(far).sandbox(), here),
+        None => true,
+    };
+    is_visible.then(|| final_target(far))
+}
+
 /// The trace of an exception, with the line of the program's text where it begins.
 fn reported_trace(thread: &mut Thread, exception: Word) -> String {
     let vm = thread.vm;
-    let exception = far_reference(exception).map_or(exception, final_target);
+    let Some(exception) = traced(thread, exception) else { return String::new() };
     let trace = stack_traces::recorded(vm, exception);
     let Some(place) = stack_traces::begin_of_trace(vm, exception) else { return trace };
     let (path, line, _) = place;

@@ -31,13 +31,9 @@ fn compiled(thread: &mut Thread, window: Window) -> Result<Arc<Pattern>, Failure
     if pattern.len() > LONGEST_PATTERN {
         return Err(Failure::argument(window.get(0)));
     }
-    match thread.mutator.native(|| patterns::compiled(&pattern)) {
-        Ok((compiled, units)) => {
-            thread.charge(units);
-            Ok(compiled)
-        }
-        Err(problem) => Err(problems::in_text(thread, &pattern, &problem)),
-    }
+    let (compiled, units) = thread.mutator.native(|| patterns::compiled(&pattern));
+    thread.charge(units);
+    compiled.map_err(|problem| problems::in_text(thread, &pattern, &problem))
 }
 
 /// The pattern in the first argument, and the text in the second one. *GC point.*

@@ -187,7 +187,9 @@ fn do_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let value = vm.name_word(thread, vm.symbol("value"))?;
     // SAFETY: the words from the second on are part of the window.
     let receiver = unsafe { Window::new(window.start().add(1), 1) };
-    let message = messages::make(thread, value, Word::NIL, receiver)?;
+    // Until it is due, it counts as the sandbox's.
+    let sender = thread.sandbox.map_or(Word::NIL, SandboxRef::object);
+    let message = messages::make(thread, value, sender, receiver)?;
     let receiver = message.element(messages::RECEIVER);
     let far = far_reference(receiver);
     let object = far.map_or(receiver, far_reference::target_of);

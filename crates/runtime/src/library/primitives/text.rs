@@ -119,7 +119,7 @@ fn repeated(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     }
     let mut made = NewString::allocate(thread, length * count, width)?;
     let text = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
-    let filled = (0..count).all(|_| made.append(text, 0, length));
+    let filled = count == 0 || made.fill(text);
     let string = if filled { made.finish() } else { None };
     string.ok_or(Failure::argument(window.get(0)))
 }
