@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn places_are_code_points() {
-        let (pattern, _) = compiled("(?P<last>ü)|(b+)").unwrap();
+        let pattern = compiled("(?P<last>ü)|(b+)").0.unwrap();
         let first = |text, from| at_once(first(&pattern, text, from));
         assert_eq!(first("éabbü", 0), Some(vec![Some((2, 4)), None, Some((2, 4))]));
         assert_eq!(first("éabbü", 4), Some(vec![Some((4, 5)), Some((4, 5)), None]));
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn matches_are_those_of_the_library() {
         for pattern in ["a*", "", "b|", "é*", "(?m)^", "$", r"\b", "ab|b*", "a{0,2}"] {
-            let (compiled, _) = compiled(pattern).unwrap();
+            let compiled = compiled(pattern).0.unwrap();
             for text in ["", "baac", "éaaé", "ab\nab", "aaaa b éé"] {
                 let expected: Vec<_> =
                     compiled.regex.find_iter(text).map(|found| found.range()).collect();
@@ -271,8 +271,10 @@ mod tests {
 
     #[test]
     fn large_patterns_weigh_more() {
-        let weight = |pattern: &str| compiled(pattern).unwrap().0.weight;
+        let weight = |pattern: &str| compiled(pattern).0.unwrap().weight;
         assert_eq!((weight("a+b"), weight(r"\w{20}") > 1), (1, true));
-        assert!(compiled(r"\w{9999}").is_err());
+        let (refused, units) = compiled(r"\w{9999}");
+        assert!(refused.is_err());
+        assert!(units > compiled(r"\w{20}").1, "it was tried in all sizes");
     }
 }

@@ -79,14 +79,33 @@ impl Early {
         self.count.store(entries.len(), Ordering::Relaxed);
     }
 
-    /// Removes an entry that holds nothing back any more.
-    fn take_if(&self, is_wanted: impl Fn(&Entry) -> bool) -> Option<Held> {
+    /// Notes what an entry holds. If it holds that back no more, removes it and answers that.
+    fn set_held(&self, key: EarlyKey, held: Held) -> Option<Held> {
         let mut entries = self.entries.lock();
-        let is_over = |entry: &Entry| entry.objects.is_empty() && is_wanted(entry);
-        let index = entries.iter().position(is_over)?;
-        let entry = entries.remove(index);
+        // The keys grow from entry to entry.
+        let index = entries.binary_search_by_key(&key.0, |entry| entry.key).ok()?;
+        entries[index].held = Some(held);
+        if !entries[index].objects.is_empty() {
+            return None;
+        }
+        entries.remove(index);
         self.count.store(entries.len(), Ordering::Relaxed);
-        entry.held
+        Some(held)
+    }
+
+    /// Removes the entries that hold nothing back any more; answers what they have held.
+    fn take_released(&self) -> Vec<Held> {
+        let mut released = Vec::new();
+        let mut entries = self.entries.lock();
+        entries.retain(|entry| match entry.held.filter(|_| entry.objects.is_empty()) {
+            Some(held) => {
+                released.push(held);
+                false
+            }
+            None => true,
+        });
+        self.count.store(entries.len(), Ordering::Relaxed);
+        released
     }
 
     /// Shows the objects to the collector, which stands for all mutators. A full collection keeps those that are live.
@@ -132,14 +151,8 @@ pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
         Held::Vat(vat) => vat.hold(),
         Held::Strand(strand) => strand.set_held(true),
     }
-    let early = &thread.vm.concurrency().early;
-    let mut entries = early.entries.lock();
-    if let Some(entry) = entries.iter_mut().find(|entry| entry.key == key.0) {
-        entry.held = Some(held);
-    }
-    drop(entries);
     // The initializers may have ended meanwhile.
-    if let Some(held) = early.take_if(|entry| entry.key == key.0) {
+    if let Some(held) = thread.vm.concurrency().early.set_held(key, held) {
         release(thread, held);
     }
 }
@@ -148,7 +161,8 @@ pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
 pub fn initialized(thread: &mut Thread, object: Object) {
     let early = &thread.vm.concurrency().early;
     early.remove(object);
-    while let Some(held) = early.take_if(|entry| entry.held.is_some()) {
+    // There is no GC point before the last of them is in its queue.
+    for held in early.take_released() {
         release(thread, held);
     }
 }

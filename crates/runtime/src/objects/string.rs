@@ -336,7 +336,7 @@ impl NewString {
             }
             self.filled += count;
         }
-        once > 0 && (total - begin) % once == 0
+        (total - begin).is_multiple_of(once)
     }
 
     /// The string, if it is full.
