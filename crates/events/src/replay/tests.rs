@@ -43,7 +43,8 @@ fn example() -> Vec<u8> {
         events.turn(70, None, -1);
         events.item(0, 2, 3, Some(9));
         events.ordered(5);
-        events.woken(2, Entity::Strand(9));
+        events.woken(2, Entity::Strand(9), false);
+        events.woken(1, Entity::Vat(1), true);
         events.counted(1);
     }
     let second = Events::default();
@@ -84,7 +85,8 @@ fn what_is_written_is_read() {
     assert_eq!(items[2].what, What::Strand(9));
     assert_eq!(items[2].part.events, [Event::Ordered(5)]);
     assert_eq!(items[2].part.runs, [run(8262, 1)]);
-    assert_eq!(recording.woken[&7], Entity::Strand(9));
+    assert_eq!(recording.woken[&7], (Entity::Strand(9), false));
+    assert_eq!(recording.woken[&8], (Entity::Vat(1), true));
     let strand = &recording.strands[&9];
     assert_eq!(strand.events, [Event::Started(10), Event::Input(5, b"long".to_vec())]);
 }
