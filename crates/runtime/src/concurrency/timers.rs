@@ -103,12 +103,15 @@ struct Entry {
 }
 
 impl Table {
-    /// The keys of the messages that are due later.
-    fn messages(&self) -> impl Iterator<Item = TimerKey> {
-        let entries = self.entries.iter().enumerate();
-        let posts =
-            entries.filter(|(_, entry)| matches!(entry.purpose, Some(Purpose::Post { .. })));
-        posts.map(|(place, entry)| TimerKey { place: place as u32, generation: entry.generation })
+    /// The messages that are due later, with their keys.
+    fn messages(&self) -> impl Iterator<Item = (TimerKey, Object)> {
+        self.entries.iter().enumerate().filter_map(|(place, entry)| match entry.purpose {
+            Some(Purpose::Post { message, .. }) => {
+                let key = TimerKey { place: place as u32, generation: entry.generation };
+                Some((key, message.as_object()?))
+            }
+            _ => None,
+        })
     }
 
     fn reserve(&mut self, strand: Option<StrandRef>) -> TimerKey {
@@ -243,31 +246,25 @@ impl Timers {
     /// The messages that are due later.
     pub fn messages(&self) -> HashSet<Wait> {
         let table = self.inner.lock();
-        table.messages().map(TimerKey::to_wait).collect()
+        table.messages().map(|(key, _)| key.to_wait()).collect()
     }
 
     /// Drops the messages that are due later, but those that were so already.
     pub fn drop_messages_since(&self, vm: &Vm, older: &HashSet<Wait>) {
-        let mut table = self.inner.lock();
-        let newer: Vec<TimerKey> =
-            table.messages().filter(|key| !older.contains(&key.to_wait())).collect();
-        let taken: Vec<_> =
-            newer.into_iter().filter_map(|key| Some((key, table.take(key)?))).collect();
-        drop(table);
-        taken.into_iter().for_each(|(key, entry)| release(vm, key, entry));
+        self.drop_those(vm, |key, _| !older.contains(&key.to_wait()));
     }
 
-    /// Takes the messages that are due later and that are such.
+    /// Drops the messages that are due later and that are such.
     pub fn drop_messages(&self, vm: &Vm, is_that: impl Fn(Object) -> bool) {
+        self.drop_those(vm, |_, message| is_that(message));
+    }
+
+    fn drop_those(&self, vm: &Vm, is_that: impl Fn(TimerKey, Object) -> bool) {
         let mut table = self.inner.lock();
-        let entries = table.entries.iter().enumerate();
-        let keys = entries.filter_map(|(place, entry)| match entry.purpose {
-            Some(Purpose::Post { message, .. }) if message.as_object().is_some_and(&is_that) => {
-                Some(TimerKey { place: place as u32, generation: entry.generation })
-            }
-            _ => None,
-        });
-        let keys: Vec<TimerKey> = keys.collect();
+        let keys: Vec<TimerKey> = table
+            .messages()
+            .filter_map(|(key, message)| is_that(key, message).then_some(key))
+            .collect();
         let taken: Vec<_> =
             keys.into_iter().filter_map(|key| Some((key, table.take(key)?))).collect();
         drop(table);
@@ -276,11 +273,7 @@ impl Timers {
 
     /// Calls this with each message that is due later, while all mutators stand.
     pub(crate) fn visit_messages(&self, mut visit: impl FnMut(Object)) {
-        for entry in &self.inner.lock().entries {
-            if let Some(Purpose::Post { message, .. }) = entry.purpose {
-                message.as_object().into_iter().for_each(&mut visit);
-            }
-        }
+        self.inner.lock().messages().for_each(|(_, message)| visit(message));
     }
 
     /// A timer's time has come: an item for it is about to be in a run queue.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Word};
+use squall_heap::{CollectionKind, Object, Word};
 use squall_system::errors::is_shortage;
 use squall_system::places::{Opening, Place};
 
@@ -347,11 +347,16 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let bytes = bytes_at(thread, window, wanted)?;
     // An array keeps its length for life.
     let array = array::mutable(thread.vm, window.get(2))?;
+    put_bytes(thread, array, &bytes);
+    make_size(thread, bytes.len() as u64)
+}
+
+/// Puts bytes into an array that is as long at least.
+pub fn put_bytes(thread: &mut Thread, array: Object, bytes: &[u8]) {
     for (index, &byte) in bytes.iter().enumerate() {
         let signed = Word::from_small_integer_unchecked(i64::from(byte as i8));
         array.set_element(&mut thread.mutator, index, signed);
     }
-    make_size(thread, bytes.len() as u64)
 }
 
 /// At most as many bytes as the window's third word says, in a byte string; fewer at the end of the file. *GC point.*

@@ -98,7 +98,11 @@ impl Encoder<'_> {
         }
         if let Some(text) = string::Text::of(word) {
             let text = text.to_rust();
-            self.bytes.push(if is_symbol(word) { kind::SYMBOL } else { kind::STRING });
+            self.bytes.push(if known::layout_of(word) == known::SYMBOL {
+                kind::SYMBOL
+            } else {
+                kind::STRING
+            });
             self.count(text.len());
             self.bytes.extend(text.as_bytes());
             return Some(());
@@ -131,10 +135,6 @@ impl Encoder<'_> {
     fn count(&mut self, count: usize) {
         self.bytes.extend((count as u32).to_le_bytes());
     }
-}
-
-fn is_symbol(word: Word) -> bool {
-    word.as_object().is_some_and(|object| object.layout() == known::SYMBOL)
 }
 
 /// An answer in a recording.

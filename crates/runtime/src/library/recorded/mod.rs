@@ -16,8 +16,8 @@ use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::{foreign, timers};
 use crate::execution::stack_traces;
 use crate::library::primitives::{
-    self, bytecode, channels, embedding, foreign as calls_of_c, locks, native_threads, resources,
-    sandboxes, strands, transactions,
+    self, bytecode, channels, embedding, files, foreign as calls_of_c, locks, native_threads,
+    resources, sandboxes, strands, transactions,
 };
 use crate::model::outcome::Outcome;
 use crate::model::primitive::Primitive;
@@ -339,8 +339,10 @@ fn known(thread: &mut Thread, window: Window, name: &str, bytes: &[u8]) -> Outco
         thread.diverge("the recording has no sensible answer to this");
         return Outcome::Exit(REFUSED);
     };
-    if name == FILLING {
-        fill(thread, window, rest);
+    if name == FILLING
+        && let Some(array) = array::of(window.get(2)).filter(|array| array.length() >= rest.len())
+    {
+        files::put_bytes(thread, array, rest);
     }
     if name == HASH
         && let Outcome::Return(hash) = outcome
@@ -385,46 +387,23 @@ fn filled(outcome: &Outcome, window: Window) -> Vec<u8> {
     (0..count.unwrap_or(0).min(array.length())).map(element).collect()
 }
 
-/// Puts these bytes into the array.
-fn fill(thread: &mut Thread, window: Window, bytes: &[u8]) {
-    let Some(array) = array::of(window.get(2)) else { return };
-    for (index, byte) in bytes.iter().enumerate().take(array.length()) {
-        let signed = Word::from_small_integer_unchecked(i64::from(*byte as i8));
-        array.set_element(&mut thread.mutator, index, signed);
-    }
-}
-
 /// The wait for a resource, for some time perhaps. It may be ready at once, which comes from outside; else the end of the wait
 /// has a place among the operations on shared objects. *GC point.*
 fn await_resource(thread: &mut Thread, window: Window) -> Outcome {
-    match thread.order() {
-        Order::Outside => primitives::find(AWAITING).run(thread, window),
-        Order::Recorded(guard) => {
+    in_order(thread, window, AWAITING, |thread| match thread.input(AWAITED) {
+        Answer::Ask => {
             let ready = resources::is_ready(thread, window).map(Word::from_bool);
-            let outcome = note(thread, window, (AWAITED, AWAITING), ready.into());
-            let outcome = match outcome {
+            match note(thread, window, (AWAITED, AWAITING), ready.into()) {
                 Outcome::Return(Word::FALSE) => resources::wait(thread, window),
                 outcome => outcome,
-            };
-            drop(guard);
-            outcome
-        }
-        Order::Open => {
-            let outcome = match thread.input(AWAITED) {
-                Answer::Known(bytes) => known(thread, window, AWAITING, &bytes),
-                _ => Outcome::Exit(REFUSED),
-            };
-            if let Outcome::Return(Word::FALSE) = outcome {
-                return sleep_for_resource(thread);
             }
-            thread.advance();
-            timers::wake_by_tape(thread);
-            outcome
         }
-        Order::Closed(place) => wait(thread, Some(place)),
-        Order::Finished => wait(thread, None),
-        Order::Over => Outcome::Exit(REFUSED),
-    }
+        Answer::Known(bytes) => match known(thread, window, AWAITING, &bytes) {
+            Outcome::Return(Word::FALSE) => sleep_for_resource(thread),
+            outcome => outcome,
+        },
+        _ => Outcome::Exit(REFUSED),
+    })
 }
 
 /// In a replay: the strand waits for the place at which the recorded wait has ended.
@@ -432,8 +411,6 @@ fn sleep_for_resource(thread: &mut Thread) -> Outcome {
     let strand = thread.strand().object();
     let ticket = waiting::park(thread, Word::NIL);
     thread.sleeps_by_tape(strand, ticket, Word::FALSE);
-    thread.advance();
-    timers::wake_by_tape(thread);
     Outcome::Park
 }
 
@@ -442,22 +419,34 @@ const TERMINATE: &str = "strandTerminate:";
 
 /// An operation on an object that strands share. *GC point.*
 fn ordered(thread: &mut Thread, window: Window, name: &str) -> Outcome {
-    let original = primitives::find(name);
-    match thread.order() {
-        Order::Outside => original.run(thread, window),
+    in_order(thread, window, name, |thread| {
         // At which poll a strand ends that runs is not recorded.
-        Order::Recorded(_) if name == TERMINATE && runs_beside(thread, window.get(0)) => {
-            refuse(thread, "the end of a strand that runs")
+        let records = thread.recorder().is_some();
+        if records && name == TERMINATE && runs_beside(thread, window.get(0)) {
+            return refuse(thread, "the end of a strand that runs");
         }
+        choose_seed(thread, name);
+        primitives::find(name).run(thread, window)
+    })
+}
+
+/// Does something when it is its turn among the operations on shared objects; outside of a recording or replay, the primitive
+/// runs as ever. *GC point.*
+fn in_order(
+    thread: &mut Thread,
+    window: Window,
+    name: &str,
+    operation: impl FnOnce(&mut Thread) -> Outcome,
+) -> Outcome {
+    match thread.order() {
+        Order::Outside => primitives::find(name).run(thread, window),
         Order::Recorded(guard) => {
-            choose_seed(thread, name);
-            let outcome = original.run(thread, window);
+            let outcome = operation(thread);
             drop(guard);
             outcome
         }
         Order::Open => {
-            choose_seed(thread, name);
-            let outcome = original.run(thread, window);
+            let outcome = operation(thread);
             thread.advance();
             timers::wake_by_tape(thread);
             outcome
