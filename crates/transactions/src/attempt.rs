@@ -47,6 +47,17 @@ struct Held {
     before: Word,
 }
 
+/// Whether an attempt can fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It can.
+    Open,
+    /// It cannot, since it has reserved what it has read.
+    Inevitable,
+    /// It cannot, since nothing else happens.
+    Alone,
+}
+
 /// One attempt of a transaction. The same `Attempt` serves the transaction's next attempt.
 ///
 /// All that it has read is current as of its snapshot: at that time, no stripe had a later version.
@@ -57,7 +68,7 @@ pub struct Attempt<N> {
     last: Stripe,
     held: Vec<Held>,
     reserved: Vec<Stripe>,
-    is_inevitable: bool,
+    fate: Fate,
     /// Whether the attempt has met a version ahead of the clock.
     was_ahead: bool,
 }
@@ -73,7 +84,7 @@ impl<N> Default for Attempt<N> {
             last: NO_STRIPE,
             held: Vec::new(),
             reserved: Vec::new(),
-            is_inevitable: false,
+            fate: Fate::Open,
             was_ahead: false,
         }
     }
@@ -86,7 +97,7 @@ impl<N: Copy> Attempt<N> {
         debug_assert!(self.held.is_empty() && self.reserved.is_empty(), "an attempt has ended");
         self.reads.clear();
         self.last = NO_STRIPE;
-        self.is_inevitable = false;
+        self.fate = Fate::Open;
         self.was_ahead = false;
         self.snapshot = space.now();
     }
@@ -129,7 +140,7 @@ impl<N: Copy> Attempt<N> {
         load: impl FnOnce() -> V,
     ) -> Option<V> {
         let before = space.load(stripe);
-        if before > Word::newest(self.snapshot) || self.is_inevitable {
+        if before > Word::newest(self.snapshot) || self.is_inevitable() {
             return None;
         }
         let value = load();
@@ -183,7 +194,7 @@ impl<N: Copy> Attempt<N> {
         note: N,
         mut load: impl FnMut() -> V,
     ) -> Result<V, Conflict<N>> {
-        if self.is_inevitable {
+        if self.is_inevitable() {
             self.reserve(space, stripe);
             return Ok(load());
         }
@@ -233,7 +244,7 @@ impl<N: Copy> Attempt<N> {
 
     /// Checks that all reads are current at this moment.
     pub fn validate(&mut self, space: &Space) -> Result<(), Conflict<N>> {
-        if self.is_inevitable { Ok(()) } else { self.extend(space, 0) }
+        if self.is_inevitable() { Ok(()) } else { self.extend(space, 0) }
     }
 
     /// Locks the stripes that are to be written.
@@ -263,7 +274,7 @@ impl<N: Copy> Attempt<N> {
                     return Err(Conflict::Busy(stripe));
                 }
                 spin(&mut spins);
-            } else if word.is_reserved() && !self.is_inevitable {
+            } else if word.is_reserved() && !self.is_inevitable() {
                 return Err(Conflict::Reserved(stripe));
             } else if space.exchange(stripe, word, word.locked(self.held.len())) {
                 self.held.push(Held { stripe, before: word });
@@ -284,7 +295,7 @@ impl<N: Copy> Attempt<N> {
     ) -> bool {
         let is_current = |read: &Read<N>| space.load(read.stripe) <= Word::newest(self.snapshot);
         let is_plain = |stripe: Stripe| space.load(stripe).is_plain();
-        if self.is_inevitable
+        if self.is_inevitable()
             || !self.reads.iter().all(is_current)
             || !stripes.clone().all(is_plain)
         {
@@ -315,7 +326,7 @@ impl<N: Copy> Attempt<N> {
     #[inline]
     pub fn prepare(&mut self, space: &Space) -> Result<u64, Conflict<N>> {
         let time = if self.was_ahead { space.tick() } else { space.now() + 1 };
-        if !self.is_inevitable
+        if !self.is_inevitable()
             && let Err(conflict) = self.check_reads(space)
         {
             self.release(space);
@@ -365,7 +376,7 @@ impl<N: Copy> Attempt<N> {
     #[inline]
     fn end(&mut self, space: &Space) {
         self.held.clear();
-        self.is_inevitable = false;
+        self.fate = Fate::Open;
         if !self.reserved.is_empty() {
             self.give_up_reserved(space);
         }
@@ -390,7 +401,24 @@ impl<N: Copy> Attempt<N> {
     /// Whether the attempt cannot fail.
     #[inline(always)]
     pub fn is_inevitable(&self) -> bool {
-        self.is_inevitable
+        self.fate != Fate::Open
+    }
+
+    /// Begins, as the only attempt until it ends: nothing changes that it reads. It cannot fail, and reserves nothing.
+    pub fn begin_alone(&mut self, space: &Space) {
+        self.begin(space);
+        self.fate = Fate::Alone;
+    }
+
+    /// For an inevitable attempt: all that it has read is current as of now.
+    pub fn follow(&mut self, space: &Space) {
+        debug_assert!(self.is_inevitable(), "what it has read is reserved");
+        self.snapshot = space.now();
+    }
+
+    /// Whether this stripe is newer than the snapshot.
+    pub fn is_news(&self, space: &Space, stripe: Stripe) -> bool {
+        space.load(stripe).version() > self.snapshot
     }
 
     /// Makes sure that the attempt will not fail: reserves all stripes that it has read and is about to write. The
@@ -410,7 +438,7 @@ impl<N: Copy> Attempt<N> {
                 return Err(Conflict::Changed(stripe, note));
             }
         }
-        self.is_inevitable = true;
+        self.fate = Fate::Inevitable;
         writes.into_iter().for_each(|stripe| self.reserve(space, stripe));
         Ok(())
     }
@@ -418,6 +446,9 @@ impl<N: Copy> Attempt<N> {
     /// Reserves a stripe.
     #[inline]
     pub fn reserve(&mut self, space: &Space, stripe: Stripe) {
+        if self.fate == Fate::Alone {
+            return;
+        }
         loop {
             let word = space.load_free(stripe);
             // Only this attempt reserves stripes.

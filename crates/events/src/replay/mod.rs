@@ -32,7 +32,7 @@ pub use reader::{BadRecording, Event, Item, Part, Recording, Run, What};
 pub use writer::{Appender, Events, Writer, long_input};
 
 /// The first bytes of each recording, with the version of the format.
-const MAGIC: &[u8; 8] = b"SQREPL\x00\x02";
+const MAGIC: &[u8; 8] = b"SQREPL\x00\x03";
 
 /// How many numbers of messages a worker takes at a time.
 pub const BLOCK: u32 = 4096;
@@ -104,6 +104,15 @@ impl std::fmt::Display for Entity {
     }
 }
 
+/// How far a transaction goes at its place in the order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// It begins and commits there.
+    Whole,
+    /// It begins there, and goes on up to its first effect beyond memory. It commits at another place.
+    UpToEffect,
+}
+
 /// The first byte of an event. Those from [`TURN`](tag::TURN) on are turns, and hold two more fields.
 mod tag {
     /// A vat's next item, no turn that begins: numbers made before, vat, key, the strand plus 1 or 0 for the turn.
@@ -134,6 +143,11 @@ mod tag {
     pub const WOKEN: u8 = 13;
     /// Something outside that a strand waits for is ready; as above.
     pub const READY: u8 = 14;
+    /// A transaction that commits: the place, as above, of its commit or of its first effect beyond memory; 1 for the latter,
+    /// else 0. The events of the attempt follow.
+    pub const ATOMIC: u8 = 15;
+    /// A transaction that has had an effect reads what others have committed since: a place behind their commits, as above.
+    pub const AFTER: u8 = 16;
     /// A turn begins. The bits below are [`SAME_VAT`] and how many numbers were made before, or [`MANY`]. Then follow that
     /// number, if it is as large; vat and key, unless they follow those of the piece before; and the message's number, from
     /// the message before.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
-use super::{BlockKind, End, Entity, Head, LAST_NUMBER, LONGEST, MAGIC, check_sum, tag, unfolded};
+use super::{BlockKind, End, Entity, Extent, Head, LAST_NUMBER, LONGEST, MAGIC, check_sum, tag, unfolded};
 
 /// A recording that was read.
 #[derive(Debug, Default)]
@@ -89,6 +89,10 @@ pub enum Event {
     Input(u64, Vec<u8>),
     /// An operation on something shared, with this place among all of them.
     Ordered(u64),
+    /// A transaction that commits: it happens at this place, as far as that says.
+    Atomic(u64, Extent),
+    /// A transaction that has had an effect reads something after all operations before this place.
+    After(u64),
 }
 
 impl fmt::Display for Event {
@@ -101,6 +105,10 @@ impl fmt::Display for Event {
             Event::Output(place, _) => write!(formatter, "it writes text {place} of the output"),
             Event::Input(..) => formatter.write_str("it asks for something outside"),
             Event::Ordered(_) => formatter.write_str("it uses something that strands share"),
+            Event::Atomic(..) => formatter.write_str("it executes a transaction"),
+            Event::After(_) => {
+                formatter.write_str("it reads in a transaction what others have written")
+            }
         }
     }
 }
@@ -273,6 +281,16 @@ impl Parts {
             tag::LATE => Event::Decided(false),
             tag::OUTPUT => Event::Output(fields.number()?, fields.number()?),
             tag::ORDERED => Event::Ordered(worker.place(fields)?),
+            tag::ATOMIC => {
+                let place = worker.place(fields)?;
+                let extent = match fields.number()? {
+                    0 => Extent::Whole,
+                    1 => Extent::UpToEffect,
+                    _ => return fields.wrong("transactions go no such way"),
+                };
+                Event::Atomic(place, extent)
+            }
+            tag::AFTER => Event::After(worker.place(fields)?),
             tag::INPUT => {
                 let asked = fields.number()?;
                 let length = fields.number()?;

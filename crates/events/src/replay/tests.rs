@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use super::{
-    BadRecording, End, Entity, Event, Events, Head, Recording, Run, What, Writer, long_input,
+    BadRecording, End, Entity, Event, Events, Extent, Head, Recording, Run, What, Writer, long_input,
 };
 
 #[derive(Clone, Default)]
@@ -55,6 +55,9 @@ fn example() -> Vec<u8> {
         events.decided(false);
         events.strand(2, 9, 7);
         events.started(10);
+        events.atomic(9, Extent::UpToEffect);
+        events.after(3);
+        events.ordered(1);
     }
     writer.events(&second.copy()).unwrap();
     writer.module("m.ns", 3).unwrap();
@@ -88,7 +91,14 @@ fn what_is_written_is_read() {
     assert_eq!(recording.woken[&7], (Entity::Strand(9), false));
     assert_eq!(recording.woken[&8], (Entity::Vat(1), true));
     let strand = &recording.strands[&9];
-    assert_eq!(strand.events, [Event::Started(10), Event::Input(5, b"long".to_vec())]);
+    let events = [
+        Event::Started(10),
+        Event::Atomic(9, Extent::UpToEffect),
+        Event::After(12),
+        Event::Ordered(13),
+        Event::Input(5, b"long".to_vec()),
+    ];
+    assert_eq!(strand.events, events);
 }
 
 #[test]

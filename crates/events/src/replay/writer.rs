@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::{BlockKind, End, Entity, Head, MAGIC, check_sum, folded, tag};
+use super::{BlockKind, End, Entity, Extent, Head, MAGIC, check_sum, folded, tag};
 
 /// Writes the blocks of a file.
 pub struct Writer {
@@ -185,6 +185,16 @@ impl Appender<'_> {
     /// An operation on something shared has a place so far behind the one before on this worker.
     pub fn ordered(&mut self, step: u64) {
         self.event(tag::ORDERED, [step]);
+    }
+
+    /// A transaction commits that happens at a place so far behind the one before on this worker, or up to its first effect.
+    pub fn atomic(&mut self, step: u64, extent: Extent) {
+        self.event(tag::ATOMIC, [step, u64::from(extent == Extent::UpToEffect)]);
+    }
+
+    /// A transaction reads something after all operations before this place, so far behind the one before on this worker.
+    pub fn after(&mut self, step: u64) {
+        self.event(tag::AFTER, [step]);
     }
 
     /// A strand was woken since its time is over, or since something outside is ready, at a place so far behind the one before

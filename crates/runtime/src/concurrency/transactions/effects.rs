@@ -10,6 +10,7 @@
 
 use squall_heap::Word;
 
+use crate::concurrency::outputs;
 use crate::concurrency::promises;
 use crate::model::outcome::Outcome;
 use crate::state::thread::{Thread, Window};
@@ -29,26 +30,21 @@ pub fn pending_output(thread: &mut Thread) -> Option<&mut Effects> {
 
 /// Writes the output of a transaction that has become inevitable. *GC point.*
 pub(super) fn write_pending_output(thread: &mut Thread) {
-    let host = thread.vm.host();
     let Some(effects) = pending(thread) else { return };
-    let output = effects.take_output();
-    thread.mutator.native(|| {
-        for kind in &output {
-            match kind {
-                Kind::Output(text) => host.write_output(text),
-                Kind::Error(text) => host.write_error(text),
-                Kind::Send(_) | Kind::Settle(_) => {}
-            }
+    for kind in effects.take_output() {
+        match kind {
+            Kind::Output(text) => outputs::write(thread, &text, false),
+            Kind::Error(text) => outputs::write(thread, &text, true),
+            Kind::Send(_) | Kind::Settle(_) => {}
         }
-    });
+    }
 }
 
 /// Lets one effect happen, whose words are in the thread's message. *GC point.*
 fn perform_one(thread: &mut Thread, kind: &Kind) {
-    let host = thread.vm.host();
     match kind {
-        Kind::Output(text) => thread.mutator.native(|| host.write_output(text)),
-        Kind::Error(text) => thread.mutator.native(|| host.write_error(text)),
+        Kind::Output(text) => outputs::write(thread, text, false),
+        Kind::Error(text) => outputs::write(thread, text, true),
         Kind::Send(site) => {
             let words = thread.message.len() - 1;
             // SAFETY: the message has a result and further words, and does not change before they are copied into the

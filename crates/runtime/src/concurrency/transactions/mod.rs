@@ -9,6 +9,7 @@
 //! | [`shared`] | transactions that several strands execute |
 //! | [`sleepers`] | strands that wait for a change, or for an inevitable transaction to end |
 //! | [`guarding`] | makes a vat's strands take part |
+//! | [`taped`] | transactions in recordings and replays |
 //!
 //! The data is in [`crate::state::transactions`]:
 //!
@@ -50,6 +51,7 @@ pub mod effects;
 pub mod guarding;
 pub mod shared;
 pub mod sleepers;
+pub mod taped;
 pub mod transaction;
 
 #[cfg(doc)]

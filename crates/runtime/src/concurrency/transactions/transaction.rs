@@ -17,13 +17,14 @@ use std::sync::atomic::AtomicU32;
 
 use squall_events::Kind;
 use squall_heap::{Mutator, Object, Word};
-use squall_transactions::{Attempt, Conflict};
+use squall_transactions::{Attempt, Conflict, Stripe};
 
 use super::access::Place;
 use super::effects;
 use super::guarding;
 use super::shared;
 use super::sleepers;
+use super::taped;
 use crate::execution::calls;
 use crate::execution::stack_traces;
 use crate::execution::unwind;
@@ -49,7 +50,7 @@ const SEVERAL: u32 = 3;
 const SAMPLED: u64 = 64;
 
 /// The transaction of the strand that runs, which is in one.
-fn running(thread: &mut Thread) -> &mut Transaction {
+pub(super) fn running(thread: &mut Thread) -> &mut Transaction {
     thread.transaction.as_deref_mut().expect("the strand is in a transaction")
 }
 
@@ -241,12 +242,22 @@ pub(super) unsafe fn read(thread: &mut Thread, object: Object, place: impl Place
         calls::fail_here(thread, Failure::out_of_memory());
         return None;
     }
+    let is_taped = transaction.taped.is_some();
+    if is_taped && taped::waits_to_read(thread) {
+        return None;
+    }
+    let transaction = running(thread);
     let note = Note::new(pc, object.layout());
     let stripe = place.stripe(hash);
     // SAFETY: as the caller promises.
     let load = || unsafe { place.load(object) };
     match transaction.attempt.read(&memory.space, stripe, note, load) {
-        Ok(value) => Some(value),
+        Ok(value) => {
+            if is_taped {
+                taped::note_read(thread, memory, stripe);
+            }
+            Some(value)
+        }
         Err(conflict) => {
             lose(thread, conflict);
             None
@@ -356,6 +367,16 @@ pub fn commit(thread: &mut Thread) -> Outcome {
         lose(thread, conflict);
         return Outcome::Resume;
     }
+    committed(thread, memory, &changed)
+}
+
+/// The transaction has stored its writes: it ends, strands wake that wait for a change of these stripes, and its effects
+/// happen. *GC point.*
+pub(super) fn committed(
+    thread: &mut Thread,
+    memory: &'static Memory,
+    changed: &[Stripe],
+) -> Outcome {
     let transaction = running(thread);
     let length = transaction.length();
     transaction.writes.clear();
@@ -365,7 +386,7 @@ pub fn commit(thread: &mut Thread) -> Outcome {
     thread.note(Kind::TransactionCommitted, || []);
     finish(thread, memory);
     if !changed.is_empty() {
-        sleepers::wake_changed(thread, memory, &changed);
+        sleepers::wake_changed(thread, memory, changed);
     }
     effects.map_or(Outcome::Return(Word::NIL), |effects| effects.perform(thread))
 }
@@ -382,10 +403,10 @@ fn end_part(thread: &mut Thread) -> Outcome {
 }
 
 /// Stores the transaction's writes. No GC point.
-fn write_back(
+pub(super) fn write_back(
     thread: &mut Thread,
     memory: &Memory,
-    changed: &mut Vec<squall_transactions::Stripe>,
+    changed: &mut Vec<Stripe>,
 ) -> Result<(), Conflict<Note>> {
     let strand = thread.strand();
     let Thread { transaction, mutator, .. } = thread;
@@ -487,22 +508,35 @@ pub fn make_inevitable(thread: &mut Thread, cause: &'static str) -> Result<(), O
         _ => return Ok(()),
     }
     let memory = super::access::memory(thread);
-    let (pc, strand) = (thread.state.pc as usize, thread.strand());
-    if !memory.hold(strand) {
+    let pc = thread.state.pc as usize;
+    if !taped::has_effect_now(thread)? {
+        secure(thread, memory)?;
+    }
+    running(thread).has_effect = true;
+    thread.vm.transactions.statistics.note_inevitable(pc, Some(cause));
+    effects::write_pending_output(thread);
+    Ok(())
+}
+
+/// Makes the running transaction one that cannot lose. *GC point.*
+fn secure(thread: &mut Thread, memory: &'static Memory) -> Result<(), Outcome> {
+    if !memory.hold(thread.strand()) {
         return Err(sleepers::wait_for_right(thread, memory));
     }
+    let order = thread.order_to_commit();
     let Transaction { attempt, writes, .. } = running(thread);
     if !attempt.is_inevitable() {
         if let Err(conflict) = attempt.make_inevitable(&memory.space, writes.stripes()) {
+            drop(order);
             // The right stays with the strand, so that it does not lose again.
             lose(thread, conflict);
             return Err(Outcome::Resume);
         }
         thread.tally.became_inevitable();
     }
-    running(thread).has_effect = true;
-    thread.vm.transactions.statistics.note_inevitable(pc, Some(cause));
-    effects::write_pending_output(thread);
+    if let Some(order) = order {
+        taped::note_effect(thread, memory, order);
+    }
     Ok(())
 }
 

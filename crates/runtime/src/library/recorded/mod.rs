@@ -5,6 +5,7 @@
 //!   doing anything.
 //! - A text is written in the order of the recording.
 //! - An operation on an object that strands share (*ordered*) has a place among all of them, and waits for that in a replay.
+//! - So has a transaction, as [`taped`] describes.
 //! - A primitive that a recording cannot hold yet ends the program with a report.
 //! - All others depend on their arguments and on the objects of the vat.
 
@@ -12,15 +13,16 @@ mod answers;
 
 use squall_heap::Word;
 
-use crate::concurrency::waiting::{self, Place};
-use crate::concurrency::{foreign, timers};
+use crate::concurrency::sandbox::grants;
+use crate::concurrency::transactions::{effects, taped, transaction};
+use crate::concurrency::{foreign, gates, outputs, timers, waiting};
 use crate::execution::stack_traces;
 use crate::library::primitives::{
     self, bytecode, channels, embedding, files, foreign as calls_of_c, locks, native_threads,
-    resources, sandboxes, strands, transactions,
+    resources, sandboxes, strands,
 };
-use crate::model::outcome::Outcome;
-use crate::model::primitive::Primitive;
+use crate::model::outcome::{Meeting, Outcome};
+use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::string::text_argument;
 use crate::state::replays::{Answer, Order, REFUSED};
@@ -46,13 +48,11 @@ pub fn find(name: &str) -> &'static Primitive {
 /// The primitives of refused groups that concern the strand itself, or make something; and those that give the same in
 /// whatever order strands do them. Libraries of C are opened in a replay, too, but not called.
 const ALLOWED: &[&str] = &[
-    "yield",
     "currentStrand",
     "strandLocal",
     "strandLocal:",
     "isBytecode:",
     "failStrand:",
-    "spawnParallel:with:",
     "spawnProcess:with:",
     "strandPriority:",
     "newChannel:",
@@ -107,6 +107,19 @@ macro_rules! inputs {
                 write(thread, window, "printStackTrace", text, true)
             }),
             Primitive::ordinary("exit:", exit),
+            Primitive::ordinary("yield", |thread, _| match taped::keeps_others_out(thread) {
+                true => Outcome::Return(Word::NIL),
+                false => Outcome::Yield(Word::NIL),
+            })
+            .with_direct_form(|thread, _| match taped::keeps_others_out(thread) {
+                true => Meeting::Done(Word::NIL),
+                false => Meeting::Yields,
+            }),
+            Primitive::ordinary("transactionBegin", |thread, _| taped::begin(thread)),
+            Primitive::ordinary("transactionCommit", |thread, _| taped::commit(thread)),
+            Primitive::effect("spawnParallel:with:", |thread, window| {
+                spawn(thread, window, "spawnParallel:with:", None, None)
+            }),
             Primitive::effect(AWAITING, await_resource),
             Primitive::ordinary("createActor:mailbox:", |thread, _| {
                 refuse(thread, "bounded mailboxes")
@@ -156,68 +169,70 @@ inputs! {
     19 "environmentAt:";
     20 "environmentNames";
     21 "currentFolder";
+    22 "transactionCounts";
+    23 "transactionReport";
 
     in vats
-    22 "openFile:mode:owner:";
-    23 "closeFile:";
-    24 "sizeOfFile:";
-    25 "file:readAt:into:";
-    26 "file:readAt:most:";
-    27 "file:write:of:at:";
-    28 "isHostAddress:";
-    29 "resolveHost:port:";
-    30 "textOfAddress:";
-    31 "connectTo:owner:";
-    32 "streamIsConnected:";
-    33 "listenAt:backlog:owner:";
-    34 "acceptFrom:owner:";
-    35 "stream:read:";
-    36 "stream:write:from:";
-    37 "streamEndWriting:";
-    38 "stream:sendsAtOnce:";
-    39 "streamResetsOnClose:";
-    40 "localAddress:";
-    41 "remoteAddress:";
-    42 "tlsTrusting:owner:";
-    43 "tlsCertificates:key:owner:";
-    44 "stream:encrypt:name:";
-    45 "streamShakeHands:";
-    46 "datagramsAt:owner:";
-    47 "datagramsReceive:";
-    48 "datagrams:send:to:";
-    49 "startProcess:folder:variables:ends:owners:";
-    50 "processId:";
-    51 "processExitCode:";
-    52 "process:send:";
-    53 "openSignals:owner:";
-    54 "takeSignal:";
-    55 "resource:giveUpTo:";
-    56 "resource:handTo:";
-    57 "closeResource:";
-    58 "memory:get:at:";
-    59 "memory:put:as:at:";
-    60 "memory:stringAt:";
-    61 "memory:stringAt:size:";
-    62 "memory:putString:at:";
-    63 "memory:bytesAt:size:";
-    64 "memory:putBytes:at:";
-    65 "memory:field:";
-    66 "memory:field:put:";
-    67 "memory:element:";
-    68 "memory:element:put:";
-    69 "pointerString:";
-    70 "foreignAddress:";
-    71 "foreignErrno";
-    72 "foreignCall:";
-    73 "foreignCall:with:";
-    74 "foreignCall:with:with:";
-    75 "foreignCall:with:with:with:";
-    76 "foreignCall:with:with:with:with:";
-    77 "foreignCallLeaf:";
-    78 "foreignCallLeaf:with:";
-    79 "foreignCallLeaf:with:with:";
-    80 "foreignCallLeaf:with:with:with:";
-    81 "foreignCall:arguments:";
+    24 "openFile:mode:owner:";
+    25 "closeFile:";
+    26 "sizeOfFile:";
+    27 "file:readAt:into:";
+    28 "file:readAt:most:";
+    29 "file:write:of:at:";
+    30 "isHostAddress:";
+    31 "resolveHost:port:";
+    32 "textOfAddress:";
+    33 "connectTo:owner:";
+    34 "streamIsConnected:";
+    35 "listenAt:backlog:owner:";
+    36 "acceptFrom:owner:";
+    37 "stream:read:";
+    38 "stream:write:from:";
+    39 "streamEndWriting:";
+    40 "stream:sendsAtOnce:";
+    41 "streamResetsOnClose:";
+    42 "localAddress:";
+    43 "remoteAddress:";
+    44 "tlsTrusting:owner:";
+    45 "tlsCertificates:key:owner:";
+    46 "stream:encrypt:name:";
+    47 "streamShakeHands:";
+    48 "datagramsAt:owner:";
+    49 "datagramsReceive:";
+    50 "datagrams:send:to:";
+    51 "startProcess:folder:variables:ends:owners:";
+    52 "processId:";
+    53 "processExitCode:";
+    54 "process:send:";
+    55 "openSignals:owner:";
+    56 "takeSignal:";
+    57 "resource:giveUpTo:";
+    58 "resource:handTo:";
+    59 "closeResource:";
+    60 "memory:get:at:";
+    61 "memory:put:as:at:";
+    62 "memory:stringAt:";
+    63 "memory:stringAt:size:";
+    64 "memory:putString:at:";
+    65 "memory:bytesAt:size:";
+    66 "memory:putBytes:at:";
+    67 "memory:field:";
+    68 "memory:field:put:";
+    69 "memory:element:";
+    70 "memory:element:put:";
+    71 "pointerString:";
+    72 "foreignAddress:";
+    73 "foreignErrno";
+    74 "foreignCall:";
+    75 "foreignCall:with:";
+    76 "foreignCall:with:with:";
+    77 "foreignCall:with:with:with:";
+    78 "foreignCall:with:with:with:with:";
+    79 "foreignCallLeaf:";
+    80 "foreignCallLeaf:with:";
+    81 "foreignCallLeaf:with:with:";
+    82 "foreignCallLeaf:with:with:with:";
+    83 "foreignCall:arguments:";
 
     ordered
     "sleep:"
@@ -275,7 +290,6 @@ static REFUSED_GROUPS: &[(&[Primitive], Primitive)] = &[
     (native_threads::PRIMITIVES, refusing!("native threads")),
     (sandboxes::PRIMITIVES, refusing!("sandboxes")),
     (strands::PRIMITIVES, refusing!("suspended strands or priorities")),
-    (transactions::PRIMITIVES, refusing!("transactions")),
 ];
 
 /// Ends the program, which cannot be recorded.
@@ -295,11 +309,14 @@ fn refuse(thread: &Thread, what: &str) -> Outcome {
 /// A primitive that depends on what is outside. *GC point.*
 fn input(thread: &mut Thread, window: Window, number: usize) -> Outcome {
     let name = INPUTS[number];
+    if let Err(outcome) = begin_effect(thread, name) {
+        return outcome;
+    }
     match thread.input(number as u64) {
         Answer::Outside => primitives::find(name).run(thread, window),
         Answer::Over => Outcome::Exit(REFUSED),
-        Answer::Finished => wait(thread, None),
-        Answer::Later => ask_later(thread),
+        Answer::Finished => gates::wait(thread, None),
+        Answer::Later => gates::ask_later(thread),
         Answer::Known(bytes) => known(thread, window, name, &bytes),
         Answer::Ask => {
             thread.set_asks(true);
@@ -307,6 +324,14 @@ fn input(thread: &mut Thread, window: Window, number: usize) -> Outcome {
             thread.set_asks(false);
             note(thread, window, (number as u64, name), outcome)
         }
+    }
+}
+
+/// What has to precede the effect of the primitive with this name, in a transaction. *GC point.*
+fn begin_effect(thread: &mut Thread, name: &'static str) -> Result<(), Outcome> {
+    match thread.transaction.is_some() && primitives::find(name).shape == Shape::Effect {
+        true => transaction::make_inevitable(thread, name),
+        false => Ok(()),
     }
 }
 
@@ -319,7 +344,7 @@ fn input_in_vat(thread: &mut Thread, window: Window, number: usize) -> Outcome {
 }
 
 /// Notes an answer from outside.
-fn note(thread: &Thread, window: Window, (number, name): (u64, &str), outcome: Outcome) -> Outcome {
+fn note(thread: &mut Thread, window: Window, (number, name): (u64, &str), outcome: Outcome) -> Outcome {
     let Some(mut bytes) = encoded(thread, window, name, &outcome) else {
         return refuse(thread, "an answer from outside of this kind");
     };
@@ -451,8 +476,8 @@ fn in_order(
             timers::wake_by_tape(thread);
             outcome
         }
-        Order::Closed(place) => wait(thread, Some(place)),
-        Order::Finished => wait(thread, None),
+        Order::Closed(place) => gates::wait(thread, Some(place)),
+        Order::Finished => gates::wait(thread, None),
         Order::Over => Outcome::Exit(REFUSED),
     }
 }
@@ -477,34 +502,6 @@ fn choose_seed(thread: &mut Thread, name: &str) {
     }
 }
 
-/// The strand waits until it is its turn by the recording, at this place or never, and makes its call again then.
-fn wait(thread: &mut Thread, place: Option<u64>) -> Outcome {
-    if thread.state.function.is_null() {
-        thread.diverge("a strand that begins with this call cannot wait for its turn");
-        return Outcome::Exit(REFUSED);
-    }
-    let strand = thread.strand().object.get();
-    thread.set_at_gate(true);
-    let ticket = waiting::park_before(thread, Word::NIL);
-    thread.set_at_gate(false);
-    thread.wait_by_tape(place, strand, ticket);
-    Outcome::Park
-}
-
-/// In a replay: others of the vat go on, and the strand makes its call again when the recording goes on with it.
-fn ask_later(thread: &mut Thread) -> Outcome {
-    if thread.state.function.is_null() {
-        thread.diverge("a strand that begins with this call cannot wait for its turn");
-        return Outcome::Exit(REFUSED);
-    }
-    let strand = thread.strand();
-    let ticket = waiting::park_before(thread, Word::NIL);
-    if let Some(claimed) = strand.claim(ticket) {
-        waiting::make_ready(thread, claimed, Place::Last);
-    }
-    Outcome::Park
-}
-
 /// Starts a strand, if its priority is the ordinary one and it is bound to no native thread; their arguments have these
 /// indices. *GC point.*
 fn spawn(
@@ -521,6 +518,10 @@ fn spawn(
     if home.is_some_and(|index| window.get(index) != Word::NIL) {
         return refuse(thread, "native threads");
     }
+    // At which polls its strands take turns is not recorded.
+    if thread.transaction.is_some() {
+        return refuse(thread, "transactions that several strands execute");
+    }
     primitives::find(name).run(thread, window)
 }
 
@@ -535,7 +536,7 @@ fn runs_beside(thread: &Thread, strand: Word) -> bool {
 }
 
 /// Writes the text in the window. *GC point.*
-fn print(thread: &mut Thread, window: Window, name: &str, is_error: bool) -> Outcome {
+fn print(thread: &mut Thread, window: Window, name: &'static str, is_error: bool) -> Outcome {
     match text_argument(window.get(0)) {
         Ok(text) => write(thread, window, name, text, is_error),
         Err(failure) => failure.into(),
@@ -543,26 +544,22 @@ fn print(thread: &mut Thread, window: Window, name: &str, is_error: bool) -> Out
 }
 
 /// Writes a text as the primitive with this name does. *GC point.*
-fn write(thread: &mut Thread, window: Window, name: &str, text: String, is_error: bool) -> Outcome {
-    if let Some(due) = thread.replay_output(&text, is_error) {
-        let host = thread.vm.host();
-        thread.mutator.native(|| {
-            for (text, is_error) in due {
-                if is_error { host.write_error(&text) } else { host.write_output(&text) }
-            }
-        });
-        return Outcome::Return(Word::NIL);
+fn write(thread: &mut Thread, window: Window, name: &'static str, text: String, is_error: bool) -> Outcome {
+    if let Err(outcome) = begin_effect(thread, name) {
+        return outcome;
     }
-    let original = primitives::find(name);
-    let Some(recorder) = thread.recorder() else { return original.run(thread, window) };
-    let mut outputs = thread.mutator.native(|| recorder.outputs.lock());
-    thread.note_output(*outputs, &text);
-    *outputs += 1;
-    original.run(thread, window)
+    if effects::pending_output(thread).is_some() || !grants::allows(thread, grants::CONSOLE) {
+        return primitives::find(name).run(thread, window);
+    }
+    outputs::write(thread, &text, is_error);
+    Outcome::Return(Word::NIL)
 }
 
 /// Ends the program; in a replay, when all others have done what the recording has. *GC point.*
 fn exit(thread: &mut Thread, window: Window) -> Outcome {
+    if let Err(outcome) = begin_effect(thread, "exit:") {
+        return outcome;
+    }
     if let Some(code) = window.get(0).as_small_integer().and_then(|code| u8::try_from(code).ok())
         && thread.waits_to_end(i32::from(code))
     {

@@ -14,7 +14,7 @@
 //! hash. Workers take numbers in blocks, so only the first number of a piece is in the recording.
 //!
 //! **Shared objects.** Operations on channels, locks and the like happen one at a time while a run is recorded, and have
-//! places in one order.
+//! places in one order. So have the commits of [transactions].
 //!
 //! **Replaying.** A message that is posted is held until those before it, by the recording, are in the mailbox. What the
 //! machine itself puts into mailboxes to settle promises is no turn, and is not held. The owner of a vat runs what the
@@ -26,6 +26,7 @@
 
 mod player;
 mod recorder;
+mod transactions;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -41,8 +42,9 @@ use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
 
-pub use player::{Player, Waiting, Wanted};
+pub use player::{Atomicity, Player, Waiting, Wanted};
 pub use recorder::Recorder;
+pub use transactions::Commit;
 
 use player::{Gate, Next};
 use recorder::{Notes, Piece};
@@ -493,8 +495,11 @@ impl Thread {
         }
     }
 
-    /// Notes what came from outside.
-    pub fn note_input(&self, asked: u64, answer: &[u8]) {
+    /// Notes what came from outside. The attempt of a transaction notes it when it commits.
+    pub fn note_input(&mut self, asked: u64, answer: &[u8]) {
+        if let Some(inputs) = self.attempts_inputs() {
+            return inputs.push((asked, answer.to_vec()));
+        }
         let Some(Tape::Records(notes)) = self.tape.as_deref() else { return };
         match self.is_displaced {
             true => notes.late_input(recording::number_of(self.strand()), asked, answer),
@@ -582,10 +587,10 @@ impl Thread {
 
     fn noted_order(&mut self, recorder: &'static Recorder) -> Order {
         let mut guard = self.lock_order(recorder);
+        let place = recorder.take_place(&mut guard);
         if let Some(Tape::Records(notes)) = self.tape.as_deref() {
-            notes.ordered(*guard);
+            notes.ordered(place);
         }
-        *guard += 1;
         Order::Recorded(guard)
     }
 
@@ -610,8 +615,7 @@ impl Thread {
         if let (Some(Tape::Records(notes)), Some(entity)) =
             (self.tape.as_deref(), self.sleeper(strand))
         {
-            notes.woken(*guard, entity, is_ready);
-            *guard += 1;
+            notes.woken(notes.recorder.take_place(guard), entity, is_ready);
         }
     }
 

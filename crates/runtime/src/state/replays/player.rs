@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use squall_events::replay::digest;
-use squall_events::replay::{BLOCK, Entity, Event, Item, LAST_NUMBER, Part, Recording, Run, What};
+use squall_events::replay::{
+    BLOCK, Entity, Event, Extent, Item, LAST_NUMBER, Part, Recording, Run, What,
+};
 use squall_heap::{Object, RootAddress, Word};
 
 use crate::state::strand::StrandRef;
@@ -55,6 +57,8 @@ struct Playing {
     woken: HashMap<u64, (Entity, bool)>,
     /// The strands that wait for their places.
     gates: HashMap<u64, Waiting>,
+    /// The strands that wait until all operations before a place are done, to read something in a transaction.
+    readers: BTreeMap<u64, Vec<Waiting>>,
     /// The strands that a timer, or something outside, may wake.
     sleepers: HashMap<Entity, Waiting>,
     /// The strands that wait for ever: the recording tells no more of them.
@@ -121,6 +125,20 @@ pub enum Gate {
     Finished,
 }
 
+/// Whether a transaction may begin.
+pub enum Atomicity {
+    /// It may, as ever: nobody executes it of whom the recording tells.
+    Unknown,
+    /// It may, and goes so far.
+    Open(Extent),
+    /// It has this place, which is not the next.
+    Closed(u64),
+    /// The strand has waited or yielded without it: it is to ask again when the recording goes on with the strand.
+    Later,
+    /// It does not commit in the recording.
+    Never,
+}
+
 /// An event, if there is one.
 pub enum Next {
     /// This one.
@@ -157,6 +175,7 @@ impl Player {
             head: 0,
             woken: recording.woken,
             gates: HashMap::new(),
+            readers: BTreeMap::new(),
             sleepers: HashMap::new(),
             finished: Vec::new(),
         };
@@ -208,6 +227,7 @@ impl Player {
         let held = state.vats.values_mut().flat_map(|vat| vat.held.values_mut());
         held.for_each(|word| visit(RootAddress::from(word)));
         let waiting = state.gates.values_mut().chain(state.sleepers.values_mut());
+        let waiting = waiting.chain(state.readers.values_mut().flatten());
         for Waiting { strand, answer, .. } in waiting.chain(&mut state.finished) {
             visit(RootAddress::from(strand));
             answer.iter_mut().for_each(|word| visit(RootAddress::from(word)));
@@ -451,6 +471,46 @@ impl Player {
         self.state.lock().sleepers.insert(entity, waiting);
     }
 
+    /// Whether the transaction that is to begin there may do so; its event is taken then.
+    pub(super) fn pass_atomic(&self, entity: Entity) -> Atomicity {
+        let has_left = self.has_left(entity);
+        let mut state = self.state.lock();
+        let head = state.head;
+        let events = state.part(entity).map(|part| &mut part.events);
+        match events.as_ref().and_then(|events| events.front()) {
+            Some(&Event::Atomic(place, extent)) if place == head => {
+                _ = events.and_then(VecDeque::pop_front);
+                state.remaining -= 1;
+                Atomicity::Open(extent)
+            }
+            Some(&Event::Atomic(place, _)) => Atomicity::Closed(place),
+            None if has_left => Atomicity::Later,
+            None if !self.is_whole => Atomicity::Unknown,
+            _ => Atomicity::Never,
+        }
+    }
+
+    /// The place before which all has to be done, before a transaction there reads something; none if it may do so.
+    pub(super) fn pass_after(&self, entity: Entity) -> Option<u64> {
+        let mut state = self.state.lock();
+        let head = state.head;
+        let events = &mut state.part(entity)?.events;
+        match events.front() {
+            Some(&Event::After(place)) if place > head => Some(place),
+            Some(Event::After(_)) => {
+                events.pop_front();
+                state.remaining -= 1;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The strand waits until all before this place is done.
+    pub(super) fn read_after(&self, place: u64, waiting: Waiting) {
+        self.state.lock().readers.entry(place).or_default().push(waiting);
+    }
+
     /// An operation is done.
     pub(super) fn advance(&self) {
         self.state.lock().head += 1;
@@ -462,6 +522,13 @@ impl Player {
         let head = state.head;
         if let Some(waiting) = state.gates.remove(&head) {
             return Some(waiting);
+        }
+        if let Some(mut readers) = state.readers.first_entry().filter(|entry| *entry.key() <= head) {
+            let waiting = readers.get_mut().pop();
+            if readers.get().is_empty() {
+                readers.remove();
+            }
+            return waiting;
         }
         let (entity, is_ready) = *state.woken.get(&head)?;
         // A wait that something else has ended is left there.

@@ -6,16 +6,18 @@
 //! event was copied, those that it depends on were published before, and are copied, too; and an event that depends on one
 //! that was not copied comes after the fence, and finds the flag.
 //!
-//! The *order* is a lock that is held during each operation on an object that strands share, and counts those operations.
+//! The *order* is a lock that is held during each operation on an object that strands share, and during each commit. It counts
+//! them. The count can be [read](Recorder::place) without the lock: a strand that has seen what an operation has done reads a
+//! count behind the place of that.
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use squall_events::replay::{
-    Appender, BLOCK, End, Entity, Events, LAST_NUMBER, Writer, digest, long_input,
+    Appender, BLOCK, End, Entity, Events, Extent, LAST_NUMBER, Writer, digest, long_input,
 };
 
 use crate::state::fences;
@@ -33,6 +35,8 @@ pub struct Recorder {
     pub outputs: Mutex<u64>,
     /// How many operations on shared objects there were. Held during one.
     order: Mutex<u64>,
+    /// That number times 2, and 1 if a transaction is about to commit.
+    places: AtomicU64,
     /// What came from outside for strands, by their identities, that have to wait for their vats before they may note it.
     late: Mutex<HashMap<u64, Vec<Input>>>,
     is_closed: AtomicBool,
@@ -49,6 +53,7 @@ impl Recorder {
             tickets: AtomicU64::new(1),
             outputs: Mutex::new(0),
             order: Mutex::new(0),
+            places: AtomicU64::new(0),
             late: Mutex::default(),
             is_closed: AtomicBool::new(false),
             failure: OnceLock::new(),
@@ -98,6 +103,45 @@ impl Recorder {
     /// As [`Recorder::try_order`]; waits for it. The caller touches no object meanwhile.
     pub fn order(&'static self) -> MutexGuard<'static, u64> {
         self.order.lock()
+    }
+}
+
+/// The order of operations.
+impl Recorder {
+    /// The next place, for an operation that begins now. The caller has the right to it.
+    pub fn take_place(&self, order: &mut u64) -> u64 {
+        let place = *order;
+        *order += 1;
+        // Pairs with the load in `place`, by way of whatever the operation does to something that strands share.
+        self.places.store(*order << 1, Ordering::Release);
+        place
+    }
+
+    /// A transaction is about to commit. The caller has the right to an operation, and takes its place, or calls
+    /// [`Recorder::commits_not`], before it comes to a GC point.
+    pub fn commits(&self, order: u64) {
+        self.places.store(order << 1 | 1, Ordering::Release);
+        // With the fence in `place`: either that finds the odd number, or the commit takes its time from a clock that has come
+        // as far as the reader has seen.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The transaction has not committed.
+    pub fn commits_not(&self, order: u64) {
+        self.places.store(order << 1, Ordering::Release);
+    }
+
+    /// A place behind those of all operations of which the caller has seen anything. Waits for a commit, in which no GC point
+    /// is.
+    pub fn place(&self) -> u64 {
+        fence(Ordering::SeqCst);
+        loop {
+            let places = self.places.load(Ordering::Acquire);
+            if places & 1 == 0 {
+                return places >> 1;
+            }
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -420,6 +464,16 @@ impl Notes {
         if !self.is_closed() {
             self.events.append().ordered(place - self.place.replace(place));
         }
+    }
+
+    /// A transaction commits, which happens at this place or has had its first effect there.
+    pub fn atomic(&self, place: u64, extent: Extent) {
+        self.note(|events| events.atomic(place - self.place.replace(place), extent));
+    }
+
+    /// A transaction has read what operations before this place have done.
+    pub fn after(&self, place: u64) {
+        self.note(|events| events.after(place - self.place.replace(place)));
     }
 
     /// A strand was woken at this place, since its time was over or something outside was ready.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use squall_events::replay::Extent;
 use squall_heap::{LayoutId, RootAddress};
 use squall_transactions::{Attempt, Conflict};
 
@@ -60,6 +61,28 @@ pub struct Transaction {
     pub(crate) begun: Option<(Duration, u64)>,
     /// The memory that it has.
     pub(crate) account: Account,
+    /// Its part in a recording, or in a replay, if it has any.
+    pub(crate) taped: Option<Box<Taped>>,
+}
+
+/// The part of a transaction in a recording or a replay ([`crate::concurrency::transactions::taped`]).
+#[derive(Default)]
+pub struct Taped {
+    pub(crate) stage: Stage,
+    /// What the attempt got from outside, to be noted when it commits.
+    pub(crate) inputs: Vec<(u64, Vec<u8>)>,
+}
+
+/// How far a transaction is in a recording or a replay.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stage {
+    /// An attempt that may come to nothing.
+    #[default]
+    Attempt,
+    /// In a replay: its place is the next in the order, and it goes so far there.
+    Open(Extent),
+    /// It has had an effect: its commit, and what it reads of others, have places of their own.
+    Placed,
 }
 
 // SAFETY: `home` has the only pointers that are not `Send`. They lead into linked code, which is immortal, and into the
@@ -92,6 +115,7 @@ impl Transaction {
             has_effect: false,
             begun: None,
             account: Account::new(&transactions.logs),
+            taped: None,
         })
     }
 }
@@ -127,6 +151,7 @@ impl Transaction {
         self.marks.clear();
         self.depth = 0;
         (self.takes_second, self.has_effect) = (false, false);
+        self.taped = None;
     }
 
     /// Whether this strand takes part in the transaction of another one.
