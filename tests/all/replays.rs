@@ -9,58 +9,35 @@ use libtest_mimic::{Failed, Trial};
 use crate::process::{Result as Outcome, Run};
 
 /// Programs whose whole run can be recorded, with their options before and arguments behind.
-const PROGRAMS: &[&[&str]] = &[
-    &["tests/replays/race.ns"],
-    &["tests/replays/processes.ns"],
-    &["tests/replays/threads.ns"],
-    &["examples/bank.ns"],
-    &["examples/clearing.ns"],
-    &["examples/primes.ns"],
-    &["examples/sieve.ns"],
-    &["tests/language/actors/errors.ns"],
-    &["tests/language/actors/ordering.ns"],
-    &["tests/language/actors/timers.ns"],
-    &["tests/language/isolation/promises.ns"],
-    &["tests/language/isolation/resolvers.ns"],
-    &["tests/language/promises/basics.ns"],
-    &["tests/language/promises/chains.ns"],
-    &["tests/language/promises/groups.ns"],
-    &["tests/language/promises/order.ns"],
-    &["tests/language/processes/values.ns"],
-    &["tests/language/threading/mutexes.ns"],
-    &["tests/language/threading/semaphores.ns"],
-    &["--allow-files={scratch}", "tests/language/files/fifo.ns", "{scratch}"],
-    &["--allow-files={scratch}", "tests/language/files/paths.ns", "{scratch}"],
-    &["--allow-files={scratch}", "tests/language/files/streams.ns", "{scratch}"],
-    &["--allow-net=127.0.0.1", "tests/language/net/handing_over.ns"],
-    &["--allow-net=127.0.0.1", "tests/language/net/secure.ns"],
-    &["--allow-net=127.0.0.1", "tests/language/http/requests.ns"],
-    &["--allow-processes", "tests/language/os/processes.ns"],
-    &["--allow-processes", "tests/language/os/signals.ns"],
-    &["--allow-ffi", "tests/language/foreign/blocking.ns"],
-    &["--allow-ffi", "tests/language/foreign/structures.ns"],
-    &["--allow-ffi", "tests/language/sqlite/rows.ns"],
-];
+fn programs() -> impl Iterator<Item = &'static str> {
+    let lines = include_str!("../replays/programs.txt").lines();
+    lines.filter(|line| !line.starts_with('#'))
+}
+
+/// A short one.
+const RACE: &str = "tests/replays/race.ns";
 
 pub fn trials() -> Vec<Trial> {
-    let name = |words: &[&'static str]| words.iter().find(|word| word.ends_with(".ns")).copied();
-    let repeats = PROGRAMS.iter().map(|words| {
-        let program = name(words).unwrap_or_default();
+    let repeats = programs().map(|words| {
+        let program = words.split(' ').find(|word| word.ends_with(".ns")).unwrap_or_default();
         Trial::test(format!("replays/of/{program}"), move || repeats(words))
     });
     let others = [
         Trial::test("replays/refuse_changed_recordings", refuses_changes),
         Trial::test("replays/refuse_another_program", refuses_another_program),
+        Trial::test("replays/report_what_differs", reports_what_differs),
         Trial::test("replays/of_what_was_cut_say_so", says_that_it_was_cut),
+        Trial::test("replays/of_deadlocks_are_named", names_deadlocks),
+        Trial::test("replays/of_runs_that_c_has_ended", names_exits_of_c),
         Trial::test("replays/of_other_models_are_refused", refuses_models),
     ];
     repeats.chain(others).collect()
 }
 
 /// Records a program with options and arguments; answers the run, the place of the recording, and what happened.
-fn record(words: &[&str]) -> (Run, PathBuf, Outcome) {
-    let run =
-        Run::new(["run", "--workers=2", "--record={scratch}/r.sqr"].iter().chain(words).copied());
+fn record(words: &str) -> (Run, PathBuf, Outcome) {
+    let options = ["run", "--workers=2", "--record={scratch}/r.sqr"].into_iter();
+    let run = Run::new(options.chain(words.split(' ')));
     let outcome = run.execute();
     let path = run.scratch.path().join("r.sqr");
     (run, path, outcome)
@@ -78,7 +55,7 @@ fn expect(outcome: &Outcome, exit: i32, text: &str) -> Result<(), Failed> {
     }
 }
 
-fn repeats(words: &[&str]) -> Result<(), Failed> {
+fn repeats(words: &str) -> Result<(), Failed> {
     let (run, path, recorded) = record(words);
     let replayed = replay(&path);
     match recorded.exit == replayed.exit && recorded.output == replayed.output {
@@ -92,7 +69,7 @@ fn repeats(words: &[&str]) -> Result<(), Failed> {
 }
 
 fn refuses_changes() -> Result<(), Failed> {
-    let (_run, path, _) = record(PROGRAMS[0]);
+    let (_run, path, _) = record(RACE);
     let bytes = fs::read(&path)?;
     for place in [bytes.len() / 2, bytes.len() - 1] {
         let mut changed = bytes.clone();
@@ -116,15 +93,89 @@ fn refuses_another_program() -> Result<(), Failed> {
 }
 
 fn says_that_it_was_cut() -> Result<(), Failed> {
-    let (_run, path, recorded) = record(PROGRAMS[0]);
+    let (_run, path, recorded) = record(RACE);
     let bytes = fs::read(&path)?;
     fs::write(&path, &bytes[..bytes.len() - 1])?;
     expect(&replay(&path), recorded.exit, "this recording was cut")
 }
 
+/// A recording whose events were changed, and whose check sums are right, is another one: the replay says where it differs, or
+/// ends as it did, and is no crash of the machine.
+fn reports_what_differs() -> Result<(), Failed> {
+    const CHANGES: usize = 30;
+    let (run, path, recorded) = record("tests/replays/transactions.ns");
+    let bytes = fs::read(&path)?;
+    let mut differences = 0;
+    for change in 0..CHANGES {
+        fs::write(&path, changed(&bytes, change, CHANGES))?;
+        let replayed = replay(&path);
+        let is_different = replayed.error.contains("differs from the recording");
+        differences += usize::from(is_different);
+        let is_same = replayed.exit == recorded.exit && replayed.output == recorded.output;
+        if !is_different && !is_same && replayed.exit != 65 {
+            let repetition = run.repetition();
+            return Err(
+                format!("change {change}: {replayed:?}\nrecord with\n  {repetition}").into()
+            );
+        }
+    }
+    match differences {
+        0 => Err("no difference was found".into()),
+        _ => Ok(()),
+    }
+}
+
+/// The recording with a bit changed in its longest block of events, at one of so many places, and the block's check sum.
+fn changed(bytes: &[u8], place: usize, places: usize) -> Vec<u8> {
+    const HEAD: usize = 9;
+    let mut blocks = Vec::new();
+    let mut at = 8;
+    while let Some(length) = bytes.get(at..at + 4) {
+        let length = u32::from_le_bytes(length.try_into().unwrap()) as usize;
+        blocks.push((length, at, blocks.len() as u32));
+        at += HEAD + length;
+    }
+    let (length, at, number) = *blocks.iter().max().unwrap();
+    let mut changed = bytes.to_vec();
+    changed[at + HEAD + length * place / places] ^= 1;
+    let mut checked = number.to_le_bytes().to_vec();
+    checked.push(changed[at + 4]);
+    checked.extend(&changed[at + HEAD..at + HEAD + length]);
+    changed[at + 5..at + HEAD].copy_from_slice(&crc(&checked).to_le_bytes());
+    changed
+}
+
+/// The check sum of bytes (CRC-32, ISO 3309).
+fn crc(bytes: &[u8]) -> u32 {
+    let step = |sum: u32| sum >> 1 ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 };
+    let add = |sum: u32, byte: &u8| (0..8).fold(sum ^ u32::from(*byte), |sum, _| step(sum));
+    !bytes.iter().fold(!0, add)
+}
+
+fn names_deadlocks() -> Result<(), Failed> {
+    let (_run, path, recorded) = record("tests/replays/deadlock.ns");
+    expect(&recorded, 1, "repeats this run")?;
+    let replayed = replay(&path);
+    match recorded.output == replayed.output {
+        true => expect(&replayed, 1, "deadlock"),
+        false => Err(format!("{recorded:?}\n{replayed:?}").into()),
+    }
+}
+
+fn names_exits_of_c() -> Result<(), Failed> {
+    let (_run, path, recorded) = record("--allow-ffi tests/replays/exits.ns");
+    expect(&recorded, 3, "has ended elsewhere")?;
+    let replayed = replay(&path);
+    match recorded.output == replayed.output {
+        true => expect(&replayed, replayed.exit, "this recording was cut"),
+        false => Err(format!("{recorded:?}\n{replayed:?}").into()),
+    }
+}
+
 fn refuses_models() -> Result<(), Failed> {
-    let (_run, _, transactions) = record(&["examples/treasury.ns"]);
-    expect(&transactions, 1, "this run cannot be recorded: it uses transactions")?;
-    let seeded = Run::new(["run", "--seed=1", "--record={scratch}/r.sqr", PROGRAMS[0][0]]);
+    let (_run, _, several) = record("tests/language/transactions/strands.ns");
+    let text = "this run cannot be recorded: it uses transactions that several strands execute";
+    expect(&several, 1, text)?;
+    let seeded = Run::new(["run", "--seed=1", "--record={scratch}/r.sqr", RACE]);
     expect(&seeded.execute(), 2, "--record does not go with --seed")
 }

@@ -11,46 +11,11 @@ use clap::Args;
 use crate::{builds, root};
 
 /// The programs, with their options and arguments: Savina's, examples, and tests of what is about concurrency and of what is
-/// outside. What recordings hold no part of is in none of them.
-const PROGRAMS: &[&[&str]] = &[
-    &["benchmarks/actors/pingpong.ns", "2000", "1"],
-    &["benchmarks/actors/counting.ns", "10000", "1"],
-    &["benchmarks/actors/throughput.ns", "200", "1"],
-    &["benchmarks/actors/creation.ns", "1000", "1"],
-    &["benchmarks/actors/threadring.ns", "2000", "1"],
-    &["benchmarks/actors/chameneos.ns", "1000", "1"],
-    &["benchmarks/actors/bigcontention.ns", "20", "1"],
-    &["benchmarks/actors/trapezoidal.ns", "10000", "1"],
-    &["benchmarks/actors/fibonacci.ns", "15", "1"],
-    &["tests/replays/race.ns"],
-    &["tests/replays/processes.ns"],
-    &["tests/replays/threads.ns"],
-    &["examples/bank.ns"],
-    &["examples/chameneos.ns"],
-    &["examples/clearing.ns"],
-    &["examples/primes.ns"],
-    &["examples/sieve.ns"],
-    &["tests/language/actors/errors.ns"],
-    &["tests/language/actors/ordering.ns"],
-    &["tests/language/actors/timers.ns"],
-    &["tests/language/isolation/promises.ns"],
-    &["tests/language/isolation/resolvers.ns"],
-    &["tests/language/processes/channels.ns"],
-    &["tests/language/processes/values.ns"],
-    &["tests/language/promises/basics.ns"],
-    &["tests/language/promises/chains.ns"],
-    &["tests/language/promises/groups.ns"],
-    &["tests/language/promises/order.ns"],
-    &["tests/language/threading/mutexes.ns"],
-    &["tests/language/threading/semaphores.ns"],
-    &["--allow-net=127.0.0.1", "tests/language/net/handing_over.ns"],
-    &["--allow-net=127.0.0.1", "tests/language/net/datagrams.ns"],
-    &["--allow-net=127.0.0.1", "tests/language/http/requests.ns"],
-    &["--allow-processes", "tests/language/os/processes.ns"],
-    &["--allow-processes", "tests/language/os/signals.ns"],
-    &["--allow-ffi", "tests/language/foreign/blocking.ns"],
-    &["--allow-ffi", "tests/language/foreign/structures.ns"],
-];
+/// outside.
+fn programs() -> Vec<&'static str> {
+    let lines = include_str!("../../tests/replays/programs.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).collect()
+}
 
 /// The options of `cargo xtask recordings`.
 #[derive(Args)]
@@ -71,9 +36,9 @@ pub struct Arguments {
 /// Records and replays. Answers whether all replays were right.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
-    let mut failures = 0;
+    let (programs, mut failures) = (programs(), 0);
     for number in 0..arguments.runs {
-        let program = PROGRAMS[number % PROGRAMS.len()];
+        let program = programs[number % programs.len()];
         let place =
             std::env::temp_dir().join(format!("squall-{}-{number}.sqr", std::process::id()));
         match compare(&squall, arguments.workers, program, &place) {
@@ -81,7 +46,7 @@ pub fn run(arguments: &Arguments) -> bool {
             Err(problem) => {
                 failures += 1;
                 let repeated = format!("{} replay {}", squall.display(), place.display());
-                println!("FAILED: {}: {problem}\n  repeat with {repeated}", program.join(" "));
+                println!("FAILED: {}: {problem}\n  repeat with {repeated}", program);
             }
         }
     }
@@ -89,11 +54,16 @@ pub fn run(arguments: &Arguments) -> bool {
     failures == 0
 }
 
-fn compare(squall: &Path, workers: usize, program: &[&str], place: &Path) -> Result<(), String> {
+fn compare(squall: &Path, workers: usize, program: &str, place: &Path) -> Result<(), String> {
+    let scratch = place.with_extension("scratch");
+    std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
+    let words = program.replace("{scratch}", &scratch.display().to_string());
     let mut record = Command::new(squall);
     record.arg("run").arg(format!("--workers={workers}"));
-    record.arg(format!("--record={}", place.display())).args(program);
-    let recorded = output(&mut record)?;
+    record.arg(format!("--record={}", place.display())).args(words.split(' '));
+    let recorded = output(&mut record);
+    _ = std::fs::remove_dir_all(&scratch);
+    let recorded = recorded?;
     let replayed = output(Command::new(squall).arg("replay").arg(place))?;
     if recorded.status.code() != replayed.status.code() {
         let error = String::from_utf8_lossy(&replayed.stderr);

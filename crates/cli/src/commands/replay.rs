@@ -68,7 +68,14 @@ pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> 
         complain(&format!("{}: {error}", path.display()));
         Exit::Output
     })?;
-    let replays = Box::leak(Box::new(Replays::Record(Recorder::new(writer))));
+    let recorder = Recorder::new(writer);
+    let replays: &'static Replays = Box::leak(Box::new(Replays::Record(recorder)));
+    if let Replays::Record(recorder) = replays {
+        let path = path.display();
+        recorder.close_with_process(format!(
+            "squall replay {path} repeats this run, which has ended elsewhere than in the program"
+        ));
+    }
     Ok(Taped { path: path.display().to_string(), replays, key, end: None })
 }
 

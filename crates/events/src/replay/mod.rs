@@ -148,6 +148,8 @@ mod tag {
     pub const ATOMIC: u8 = 15;
     /// A transaction that has had an effect reads what others have committed since: a place behind their commits, as above.
     pub const AFTER: u8 = 16;
+    /// The strand begins to end, since another one has ended it while it ran.
+    pub const KILLED: u8 = 17;
     /// A turn begins. The bits below are [`SAME_VAT`] and how many numbers were made before, or [`MANY`]. Then follow that
     /// number, if it is as large; vat and key, unless they follow those of the piece before; and the message's number, from
     /// the message before.

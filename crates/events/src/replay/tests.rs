@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use super::{
-    BadRecording, End, Entity, Event, Events, Extent, Head, Recording, Run, What, Writer, long_input,
+    BadRecording, End, Entity, Event, Events, Extent, Head, Recording, Run, What, Writer,
+    long_input,
 };
 
 #[derive(Clone, Default)]
@@ -58,6 +59,7 @@ fn example() -> Vec<u8> {
         events.atomic(9, Extent::UpToEffect);
         events.after(3);
         events.ordered(1);
+        events.killed();
     }
     writer.events(&second.copy()).unwrap();
     writer.module("m.ns", 3).unwrap();
@@ -96,6 +98,7 @@ fn what_is_written_is_read() {
         Event::Atomic(9, Extent::UpToEffect),
         Event::After(12),
         Event::Ordered(13),
+        Event::Killed,
         Event::Input(5, b"long".to_vec()),
     ];
     assert_eq!(strand.events, events);

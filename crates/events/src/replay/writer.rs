@@ -192,6 +192,11 @@ impl Appender<'_> {
         self.event(tag::ATOMIC, [step, u64::from(extent == Extent::UpToEffect)]);
     }
 
+    /// The strand begins to end, since another one has ended it.
+    pub fn killed(&mut self) {
+        self.event(tag::KILLED, []);
+    }
+
     /// A transaction reads something after all operations before this place, so far behind the one before on this worker.
     pub fn after(&mut self, step: u64) {
         self.event(tag::AFTER, [step]);

@@ -34,6 +34,18 @@ pub fn ask_later(thread: &mut Thread) -> Outcome {
     Outcome::Park
 }
 
+/// Others run for a while, but none of the strand's vat, and the strand executes the instruction in the saved state again.
+pub fn begin_again(thread: &mut Thread) -> Outcome {
+    let strand = thread.strand();
+    thread.set_at_gate(true);
+    let ticket = waiting::park_before(thread, Word::NIL);
+    thread.set_at_gate(false);
+    if let Some(claimed) = strand.claim(ticket) {
+        waiting::make_ready(thread, claimed, Place::Last);
+    }
+    Outcome::Park
+}
+
 /// Whether the strand can make its call again.
 fn can_ask_again(thread: &Thread) -> bool {
     let can = !thread.state.function.is_null();

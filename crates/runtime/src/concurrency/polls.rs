@@ -44,7 +44,8 @@ pub fn poll(thread: &mut Thread) {
     }
     let asked = thread.requests.take();
     let held = strand.is_suspended();
-    if must_give_way(strand) || !strand.is_at_home(thread.home) {
+    // In a recording, a strand gives way at the end of an operation, since polls are in none.
+    if thread.tape.is_none() && must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;
         calls::preempt(thread);
     } else if guarded::is_late(thread) {
@@ -62,7 +63,7 @@ pub fn poll(thread: &mut Thread) {
 }
 
 /// Whether another strand of the vat has a greater priority.
-fn must_give_way(strand: StrandRef) -> bool {
+pub fn must_give_way(strand: StrandRef) -> bool {
     let vat = strand.vat().filter(|_| strand.model() == Model::Exclusive);
     vat.is_some_and(|vat| vat.has_ready_above(strand.priority()))
 }

@@ -6,7 +6,7 @@ use squall_heap::{Object, Word};
 use crate::concurrency::waiting;
 use crate::model::outcome::Outcome;
 use crate::state::recording;
-use crate::state::replays::Wanted;
+use crate::state::replays::{Answer, REFUSED, ROOM, Wanted};
 use crate::state::strand::{Claimed, StrandRef, waiter};
 use crate::state::thread::Thread;
 use crate::state::vat::{LockedVat, VatRef, slots};
@@ -46,6 +46,33 @@ fn pop_suitable(
     Some(Ready::Other)
 }
 
+/// In a replay: the wait of a strand that has sent a message to a bounded mailbox. Others of its vat run meanwhile, if it had to
+/// wait; the recording says for how long.
+#[cold]
+fn wait_by_tape(thread: &mut Thread, value: Word) -> Option<Outcome> {
+    let answer = match thread.input(ROOM) {
+        Answer::Outside | Answer::Ask => return None,
+        Answer::Over => return Some(Outcome::Exit(REFUSED)),
+        answer => answer,
+    };
+    if let Answer::Known(bytes) = &answer
+        && **bytes == [0]
+    {
+        return Some(Outcome::Return(value));
+    }
+    let strand = thread.strand();
+    let ticket = waiting::park(thread, Word::NIL);
+    match answer {
+        Answer::Known(_) => {
+            if let Some(claimed) = strand.claim(ticket) {
+                waiting::wake(thread, claimed, value);
+            }
+        }
+        _ => thread.wait_by_tape(None, strand.object.get(), ticket),
+    }
+    Some(Outcome::Park)
+}
+
 impl VatRef {
     /// The owner's next work, if that is a strand of which this holds.
     pub fn next_ready(
@@ -83,9 +110,18 @@ impl VatRef {
     /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
     /// its call answers the value. No GC point comes between making the waiter and this.
     pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
+        if thread.watch.is_on
+            && let Some(outcome) = wait_by_tape(thread, value)
+        {
+            return outcome;
+        }
         let locked = self.lock();
         let object = self.object();
-        if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
+        let has_room = object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0);
+        if thread.watch.is_on {
+            thread.note_input(ROOM, &[u8::from(!has_room)]);
+        }
+        if has_room {
             return Outcome::Return(value);
         }
         let ticket = waiting::park(thread, object.word());
@@ -137,13 +173,23 @@ impl VatRef {
             _ => false,
         };
         if let Some(strand) = locked.content().take(is_wanted) {
-            return Work::Strand(strand);
+            if strand.is_at_home(thread.home) {
+                return Work::Strand(strand);
+            }
+            return match self.send_home(thread, locked, strand) {
+                true => Work::Nothing,
+                false => self.wanted_work(thread, wanted),
+            };
         }
         let takes_message = wanted == Wanted::Turn || self.has_other_message();
-        let message = match takes_message && self.may_begin_turn() {
-            true => self.take_messages(thread),
-            false => None,
-        };
+        let begins_turn = takes_message && self.may_begin_turn() && self.has_next_turn();
+        if begins_turn && self.home() != thread.home {
+            thread.worker.end_run();
+            self.let_go(thread, &mut locked);
+            self.enqueue(thread, locked);
+            return Work::Nothing;
+        }
+        let message = if begins_turn { self.take_messages(thread) } else { None };
         if let Some(message) = message {
             return Work::Turn(message);
         }

@@ -74,6 +74,9 @@ pub fn kill(thread: &mut Thread) {
 /// As [`kill`], from the call in progress. Answers [`Outcome::Resume`].
 pub fn end_at_once(thread: &mut Thread) -> Outcome {
     thread.vm.services.abandon_transaction(thread);
+    if thread.watch.is_on {
+        thread.tape_killed();
+    }
     thread.strand().forget_kill();
     // The failure of an `ensure:` block that cannot run for want of memory is an ordinary exception.
     let error =

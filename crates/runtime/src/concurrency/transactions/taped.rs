@@ -24,6 +24,9 @@
 //! A strand that says `retry`, has lost, or waits for the right to be inevitable lets others of its vat run, which ends its
 //! item. The replay has no such waits: at the begin, it lets others run as long as the item has no transaction.
 //!
+//! An attempt of a replay that says `retry` waits for a store outside of transactions that has not happened yet: its begin lets
+//! others run, and the place stays the next one.
+//!
 //! Strands of a vat that read or write outside of transactions what these use at the same time are a race that no recording
 //! holds.
 
@@ -188,6 +191,15 @@ pub(super) fn waits_to_read(thread: &mut Thread) -> bool {
     thread.read_by_tape(place, strand, ticket);
     calls::stop(thread, Stop::Parked);
     true
+}
+
+/// In a replay: the attempt, which is undone, has said `retry` at its place. It begins again when others have run.
+pub(super) fn wait_to_begin(thread: &mut Thread) -> Outcome {
+    if thread.put_attempt_back() {
+        return gates::begin_again(thread);
+    }
+    thread.diverge("the transaction waits, and does not in the recording");
+    Outcome::Exit(REFUSED)
 }
 
 /// In a replay: whether the strand executes a transaction up to its place, and lets no others run meanwhile.

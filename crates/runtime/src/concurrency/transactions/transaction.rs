@@ -624,6 +624,10 @@ pub fn retry(thread: &mut Thread) -> Outcome {
     thread.tally.retried();
     thread.note(Kind::TransactionRetried, || []);
     let memory = super::access::memory(thread);
+    if taped::keeps_others_out(thread) {
+        restart(thread, memory);
+        return taped::wait_to_begin(thread);
+    }
     let attempt = &running(thread).attempt;
     if attempt.is_inevitable() {
         return retry_as_ordinary(thread, memory);

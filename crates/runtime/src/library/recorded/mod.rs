@@ -15,7 +15,7 @@ use squall_heap::Word;
 
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::transactions::{effects, taped, transaction};
-use crate::concurrency::{foreign, gates, outputs, timers, waiting};
+use crate::concurrency::{foreign, gates, outputs, polls, timers, waiting};
 use crate::execution::stack_traces;
 use crate::library::primitives::{
     self, bytecode, channels, embedding, files, foreign as calls_of_c, locks, native_threads,
@@ -25,8 +25,8 @@ use crate::model::outcome::{Meeting, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::string::text_argument;
-use crate::state::replays::{Answer, Order, REFUSED};
-use crate::state::strand::{Model, ORDINARY_PRIORITY, StrandRef};
+use crate::state::replays::{Answer, Order, REFUSED, ROOM};
+use crate::state::strand::{Model, StrandRef};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat;
 
@@ -54,7 +54,6 @@ const ALLOWED: &[&str] = &[
     "isBytecode:",
     "failStrand:",
     "spawnProcess:with:",
-    "strandPriority:",
     "newChannel:",
     "rightToRead:",
     "rightToWrite:",
@@ -67,6 +66,8 @@ const ALLOWED: &[&str] = &[
     "mutexDepth:",
     "currentNativeThread",
     "mainNativeThread:",
+    "startNativeThread:owner:",
+    "confineStrand:",
     "foreignPointerClass:memoryClass:",
     "openForeignLibrary:",
     "linkedForeignLibrary:",
@@ -86,12 +87,15 @@ const ALLOWED: &[&str] = &[
     "foreignErrorText:",
 ];
 
-/// Declares the inputs, those for open things last, and the operations on shared objects.
+/// Declares the inputs, those for open things last, the operations on shared objects, the primitives that start strands, and
+/// those by which strands ask something of others.
 macro_rules! inputs {
     (
         $($number:literal $name:literal;)*
         in vats $($right_number:literal $right_name:literal;)*
         ordered $($ordered:literal)*
+        spawning $($spawning:literal)*
+        wishes $($wish:literal $utter:ident;)*
     ) => {
         const INPUTS: &[&str] = &[$($name,)* $($right_name),*];
 
@@ -117,26 +121,11 @@ macro_rules! inputs {
             }),
             Primitive::ordinary("transactionBegin", |thread, _| taped::begin(thread)),
             Primitive::ordinary("transactionCommit", |thread, _| taped::commit(thread)),
-            Primitive::effect("spawnParallel:with:", |thread, window| {
-                spawn(thread, window, "spawnParallel:with:", None, None)
-            }),
             Primitive::effect(AWAITING, await_resource),
-            Primitive::ordinary("createActor:mailbox:", |thread, _| {
-                refuse(thread, "bounded mailboxes")
-            }),
-            Primitive::ordinary("createActor:on:", |thread, _| refuse(thread, "native threads")),
-            Primitive::effect("spawnExclusive:with:priority:", |thread, window| {
-                spawn(thread, window, "spawnExclusive:with:priority:", Some(2), None)
-            }),
-            Primitive::effect("activity:spawnParallel:with:on:", |thread, window| {
-                spawn(thread, window, "activity:spawnParallel:with:on:", None, Some(3))
-            }),
-            Primitive::effect("activity:spawnExclusive:with:priority:on:", |thread, window| {
-                spawn(thread, window, "activity:spawnExclusive:with:priority:on:", Some(3), Some(4))
-            }),
-            Primitive::effect("spawnProcess:with:on:", |thread, window| {
-                spawn(thread, window, "spawnProcess:with:on:", None, Some(2))
-            }),
+            $(Primitive::effect($spawning, |thread, window| spawn(thread, window, $spawning)),)*
+            $(Primitive::effect($wish, |thread, window| {
+                in_order(thread, window, $wish, |thread| $utter(thread, window))
+            }),)*
             $(Primitive::effect($ordered, |thread, window| ordered(thread, window, $ordered)),)*
             $(Primitive::ordinary($name, |thread, window| input(thread, window, $number)),)*
             $(Primitive::ordinary($right_name, |thread, window| {
@@ -171,68 +160,70 @@ inputs! {
     21 "currentFolder";
     22 "transactionCounts";
     23 "transactionReport";
+    24 "systemThreadNumber";
+    25 "blockNativeThread:";
 
     in vats
-    24 "openFile:mode:owner:";
-    25 "closeFile:";
-    26 "sizeOfFile:";
-    27 "file:readAt:into:";
-    28 "file:readAt:most:";
-    29 "file:write:of:at:";
-    30 "isHostAddress:";
-    31 "resolveHost:port:";
-    32 "textOfAddress:";
-    33 "connectTo:owner:";
-    34 "streamIsConnected:";
-    35 "listenAt:backlog:owner:";
-    36 "acceptFrom:owner:";
-    37 "stream:read:";
-    38 "stream:write:from:";
-    39 "streamEndWriting:";
-    40 "stream:sendsAtOnce:";
-    41 "streamResetsOnClose:";
-    42 "localAddress:";
-    43 "remoteAddress:";
-    44 "tlsTrusting:owner:";
-    45 "tlsCertificates:key:owner:";
-    46 "stream:encrypt:name:";
-    47 "streamShakeHands:";
-    48 "datagramsAt:owner:";
-    49 "datagramsReceive:";
-    50 "datagrams:send:to:";
-    51 "startProcess:folder:variables:ends:owners:";
-    52 "processId:";
-    53 "processExitCode:";
-    54 "process:send:";
-    55 "openSignals:owner:";
-    56 "takeSignal:";
-    57 "resource:giveUpTo:";
-    58 "resource:handTo:";
-    59 "closeResource:";
-    60 "memory:get:at:";
-    61 "memory:put:as:at:";
-    62 "memory:stringAt:";
-    63 "memory:stringAt:size:";
-    64 "memory:putString:at:";
-    65 "memory:bytesAt:size:";
-    66 "memory:putBytes:at:";
-    67 "memory:field:";
-    68 "memory:field:put:";
-    69 "memory:element:";
-    70 "memory:element:put:";
-    71 "pointerString:";
-    72 "foreignAddress:";
-    73 "foreignErrno";
-    74 "foreignCall:";
-    75 "foreignCall:with:";
-    76 "foreignCall:with:with:";
-    77 "foreignCall:with:with:with:";
-    78 "foreignCall:with:with:with:with:";
-    79 "foreignCallLeaf:";
-    80 "foreignCallLeaf:with:";
-    81 "foreignCallLeaf:with:with:";
-    82 "foreignCallLeaf:with:with:with:";
-    83 "foreignCall:arguments:";
+    26 "openFile:mode:owner:";
+    27 "closeFile:";
+    28 "sizeOfFile:";
+    29 "file:readAt:into:";
+    30 "file:readAt:most:";
+    31 "file:write:of:at:";
+    32 "isHostAddress:";
+    33 "resolveHost:port:";
+    34 "textOfAddress:";
+    35 "connectTo:owner:";
+    36 "streamIsConnected:";
+    37 "listenAt:backlog:owner:";
+    38 "acceptFrom:owner:";
+    39 "stream:read:";
+    40 "stream:write:from:";
+    41 "streamEndWriting:";
+    42 "stream:sendsAtOnce:";
+    43 "streamResetsOnClose:";
+    44 "localAddress:";
+    45 "remoteAddress:";
+    46 "tlsTrusting:owner:";
+    47 "tlsCertificates:key:owner:";
+    48 "stream:encrypt:name:";
+    49 "streamShakeHands:";
+    50 "datagramsAt:owner:";
+    51 "datagramsReceive:";
+    52 "datagrams:send:to:";
+    53 "startProcess:folder:variables:ends:owners:";
+    54 "processId:";
+    55 "processExitCode:";
+    56 "process:send:";
+    57 "openSignals:owner:";
+    58 "takeSignal:";
+    59 "resource:giveUpTo:";
+    60 "resource:handTo:";
+    61 "closeResource:";
+    62 "memory:get:at:";
+    63 "memory:put:as:at:";
+    64 "memory:stringAt:";
+    65 "memory:stringAt:size:";
+    66 "memory:putString:at:";
+    67 "memory:bytesAt:size:";
+    68 "memory:putBytes:at:";
+    69 "memory:field:";
+    70 "memory:field:put:";
+    71 "memory:element:";
+    72 "memory:element:put:";
+    73 "pointerString:";
+    74 "foreignAddress:";
+    75 "foreignErrno";
+    76 "foreignCall:";
+    77 "foreignCall:with:";
+    78 "foreignCall:with:with:";
+    79 "foreignCall:with:with:with:";
+    80 "foreignCall:with:with:with:with:";
+    81 "foreignCallLeaf:";
+    82 "foreignCallLeaf:with:";
+    83 "foreignCallLeaf:with:with:";
+    84 "foreignCallLeaf:with:with:with:";
+    85 "foreignCall:arguments:";
 
     ordered
     "sleep:"
@@ -240,7 +231,8 @@ inputs! {
     "strandJoin:within:"
     "strandHasEnded:"
     "strandHasFailed:"
-    "strandTerminate:"
+    "strandPriority:"
+    "strand:priority:"
     "readChannel:"
     "channel:write:"
     "poisonReading:"
@@ -263,13 +255,32 @@ inputs! {
     "semaphoreWait:"
     "semaphoreWait:within:"
     "semaphoreSignal:"
+
+    spawning
+    "spawnParallel:with:"
+    "spawnExclusive:with:priority:"
+    "activity:spawnParallel:with:on:"
+    "activity:spawnExclusive:with:priority:on:"
+    "spawnProcess:with:on:"
+
+    wishes
+    "strandTerminate:" terminate;
+    "strandSuspend:" suspend;
+    "strandResume:" resume;
+    "strand:bindTo:" bind;
 }
 
 /// The number of the input that is the state of the thread's generator, for choices among channels.
-const RANDOM: u64 = 1 << 20;
+const RANDOM: u64 = ROOM + 1;
 
 /// The number of the input that says whether a resource was ready.
 const AWAITED: u64 = RANDOM + 1;
+
+/// The number of the input that is the answer of an operation on a strand.
+const ANSWERED: u64 = AWAITED + 1;
+
+/// The number of the input that is there when the strand gives way to one with a greater priority.
+const GIVES_WAY: u64 = ANSWERED + 1;
 
 /// The primitive that waits for a resource.
 const AWAITING: &str = "await:for:within:";
@@ -287,9 +298,9 @@ static REFUSED_GROUPS: &[(&[Primitive], Primitive)] = &[
     (embedding::PRIMITIVES, refusing!("functions of the embedder")),
     (calls_of_c::PRIMITIVES, refusing!("callbacks of C")),
     (locks::PRIMITIVES, refusing!("this operation on locks")),
-    (native_threads::PRIMITIVES, refusing!("native threads")),
+    (native_threads::PRIMITIVES, refusing!("this operation on native threads")),
     (sandboxes::PRIMITIVES, refusing!("sandboxes")),
-    (strands::PRIMITIVES, refusing!("suspended strands or priorities")),
+    (strands::PRIMITIVES, refusing!("this operation on strands")),
 ];
 
 /// Ends the program, which cannot be recorded.
@@ -344,7 +355,12 @@ fn input_in_vat(thread: &mut Thread, window: Window, number: usize) -> Outcome {
 }
 
 /// Notes an answer from outside.
-fn note(thread: &mut Thread, window: Window, (number, name): (u64, &str), outcome: Outcome) -> Outcome {
+fn note(
+    thread: &mut Thread,
+    window: Window,
+    (number, name): (u64, &str),
+    outcome: Outcome,
+) -> Outcome {
     let Some(mut bytes) = encoded(thread, window, name, &outcome) else {
         return refuse(thread, "an answer from outside of this kind");
     };
@@ -439,17 +455,85 @@ fn sleep_for_resource(thread: &mut Thread) -> Outcome {
     Outcome::Park
 }
 
-/// The primitive that ends a strand.
+/// The primitives that end, suspend, resume and bind a strand.
 const TERMINATE: &str = "strandTerminate:";
+const SUSPEND: &str = "strandSuspend:";
+const RESUME: &str = "strandResume:";
+const BIND: &str = "strand:bindTo:";
+
+/// Ends a strand. A parallel one that runs goes on up to its next poll; the recording has that as an event of the strand, and
+/// the replay lets it come to that event. *GC point.*
+fn terminate(thread: &mut Thread, window: Window) -> Outcome {
+    let strand = strand_argument(window).filter(|strand| *strand != thread.strand());
+    match strand {
+        Some(strand) if strand.model() == Model::Parallel => {
+            let is_at_once = thread.ends_now(strand);
+            answered(thread, window, TERMINATE, is_at_once)
+        }
+        // At which poll such a strand ends is not recorded.
+        Some(strand) if thread.recorder().is_some() && runs_beside(thread, strand) => {
+            refuse(thread, "the end of a green thread or turn that runs on another core")
+        }
+        _ => primitives::find(TERMINATE).run(thread, window),
+    }
+}
+
+/// Suspends a strand. In a replay, a suspended strand only has to wait for its places, as ever; but one that suspends itself
+/// does so. *GC point.*
+fn suspend(thread: &mut Thread, window: Window) -> Outcome {
+    let strand = strand_argument(window).filter(|strand| *strand != thread.strand());
+    let Some(strand) = strand else { return primitives::find(SUSPEND).run(thread, window) };
+    let is_exclusive = strand.model() == Model::Exclusive;
+    if is_exclusive && thread.recorder().is_some() && runs_beside(thread, strand) {
+        return refuse(
+            thread,
+            "the suspension of a green thread or turn that runs on another core",
+        );
+    }
+    answered(thread, window, SUSPEND, false)
+}
+
+/// Lets a suspended strand go on. *GC point.*
+fn resume(thread: &mut Thread, window: Window) -> Outcome {
+    answered(thread, window, RESUME, true)
+}
+
+/// Binds a strand to a native thread. *GC point.*
+fn bind(thread: &mut Thread, window: Window) -> Outcome {
+    let strand = strand_argument(window).filter(|strand| strand.model() == Model::Exclusive);
+    // At which poll such a strand moves is not recorded.
+    if strand.is_some_and(|strand| thread.recorder().is_some() && runs_beside(thread, strand)) {
+        return refuse(thread, "binding a green thread or turn that runs on another core");
+    }
+    primitives::find(BIND).run(thread, window)
+}
+
+/// An operation on a strand whose answer is recorded, since it depends on how far the strand is. The replay does it if it is
+/// `repeated`. *GC point.*
+fn answered(thread: &mut Thread, window: Window, name: &'static str, repeated: bool) -> Outcome {
+    match thread.input(ANSWERED) {
+        Answer::Ask => {
+            let outcome = primitives::find(name).run(thread, window);
+            note(thread, window, (ANSWERED, name), outcome)
+        }
+        Answer::Known(bytes) => {
+            if repeated {
+                _ = primitives::find(name).run(thread, window);
+            }
+            known(thread, window, name, &bytes)
+        }
+        Answer::Outside => primitives::find(name).run(thread, window),
+        _ => Outcome::Exit(REFUSED),
+    }
+}
+
+fn strand_argument(window: Window) -> Option<StrandRef> {
+    window.get(0).as_object().and_then(StrandRef::of_object)
+}
 
 /// An operation on an object that strands share. *GC point.*
 fn ordered(thread: &mut Thread, window: Window, name: &str) -> Outcome {
     in_order(thread, window, name, |thread| {
-        // At which poll a strand ends that runs is not recorded.
-        let records = thread.recorder().is_some();
-        if records && name == TERMINATE && runs_beside(thread, window.get(0)) {
-            return refuse(thread, "the end of a strand that runs");
-        }
         choose_seed(thread, name);
         primitives::find(name).run(thread, window)
     })
@@ -468,18 +552,33 @@ fn in_order(
         Order::Recorded(guard) => {
             let outcome = operation(thread);
             drop(guard);
-            outcome
+            give_way(thread, outcome)
         }
         Order::Open => {
             let outcome = operation(thread);
             thread.advance();
             timers::wake_by_tape(thread);
-            outcome
+            give_way(thread, outcome)
         }
         Order::Closed(place) => gates::wait(thread, Some(place)),
         Order::Finished => gates::wait(thread, None),
         Order::Over => Outcome::Exit(REFUSED),
     }
+}
+
+/// After an operation: if a strand of the vat with a greater priority is ready, the one that runs gives way, which the recording
+/// has. Elsewhere it does so at polls.
+fn give_way(thread: &mut Thread, outcome: Outcome) -> Outcome {
+    let Outcome::Return(value) = outcome else { return outcome };
+    let gives_way = match thread.repeats() {
+        true => thread.gives_way_by_tape(GIVES_WAY),
+        false => thread.recorder().is_some() && polls::must_give_way(thread.strand()),
+    };
+    if !gives_way {
+        return outcome;
+    }
+    thread.note_input(GIVES_WAY, &[]);
+    Outcome::Move(value)
 }
 
 /// A choice is about to be made, which may be a random one: the recording has the seed.
@@ -502,37 +601,22 @@ fn choose_seed(thread: &mut Thread, name: &str) {
     }
 }
 
-/// Starts a strand, if its priority is the ordinary one and it is bound to no native thread; their arguments have these
-/// indices. *GC point.*
-fn spawn(
-    thread: &mut Thread,
-    window: Window,
-    name: &str,
-    priority: Option<usize>,
-    home: Option<usize>,
-) -> Outcome {
-    let ordinary = Word::from_small_integer_unchecked(i64::from(ORDINARY_PRIORITY));
-    if priority.is_some_and(|index| window.get(index) != ordinary) {
-        return refuse(thread, "priorities");
-    }
-    if home.is_some_and(|index| window.get(index) != Word::NIL) {
-        return refuse(thread, "native threads");
-    }
+/// Starts a strand. *GC point.*
+fn spawn(thread: &mut Thread, window: Window, name: &str) -> Outcome {
     // At which polls its strands take turns is not recorded.
     if thread.transaction.is_some() {
         return refuse(thread, "transactions that several strands execute");
     }
-    primitives::find(name).run(thread, window)
+    let outcome = primitives::find(name).run(thread, window);
+    give_way(thread, outcome)
 }
 
 /// Whether a strand may run at the same time as the one that runs here.
-fn runs_beside(thread: &Thread, strand: Word) -> bool {
+fn runs_beside(thread: &Thread, strand: StrandRef) -> bool {
     let here = thread.strand();
-    strand.as_object().and_then(StrandRef::of_object).is_some_and(|strand| {
-        let are_exclusive = [strand, here].iter().all(|each| each.model() == Model::Exclusive);
-        let are_of_vat = are_exclusive && strand.vat().is_some() && strand.vat() == here.vat();
-        strand != here && !are_of_vat && !strand.is_parked()
-    })
+    let are_exclusive = [strand, here].iter().all(|each| each.model() == Model::Exclusive);
+    let are_of_vat = are_exclusive && strand.vat().is_some() && strand.vat() == here.vat();
+    strand != here && !are_of_vat && !strand.is_parked()
 }
 
 /// Writes the text in the window. *GC point.*
@@ -544,7 +628,13 @@ fn print(thread: &mut Thread, window: Window, name: &'static str, is_error: bool
 }
 
 /// Writes a text as the primitive with this name does. *GC point.*
-fn write(thread: &mut Thread, window: Window, name: &'static str, text: String, is_error: bool) -> Outcome {
+fn write(
+    thread: &mut Thread,
+    window: Window,
+    name: &'static str,
+    text: String,
+    is_error: bool,
+) -> Outcome {
     if let Err(outcome) = begin_effect(thread, name) {
         return outcome;
     }

@@ -37,7 +37,7 @@ use squall_events::{Kind, Names};
 use squall_heap::{Object, Word};
 
 use crate::state::recording::{self, VmNames};
-use crate::state::strand::{Model, StrandRef};
+use crate::state::strand::{Life, Model, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -68,6 +68,9 @@ impl std::fmt::Debug for Replays {
         })
     }
 }
+
+/// The number of the input that says whether a sender has to wait for room in a mailbox.
+pub const ROOM: u64 = 1 << 20;
 
 /// The identity of the strand of a turn that has begun and has no strand yet.
 const NO_STRAND_YET: u64 = u64::MAX;
@@ -164,7 +167,7 @@ impl Thread {
     pub(crate) fn tape_stopped(&self, strand: StrandRef, is_ready: bool) {
         let Some(tape) = &self.tape else { return };
         if is_ready {
-            return self.stop_piece_of(tape, strand, self.yields);
+            return self.stop_piece_of(tape, strand, self.yields || self.gives_way);
         }
         // What its end causes still belongs to the item.
         if let Some(vat) = exclusive_vat(strand) {
@@ -440,6 +443,7 @@ impl Thread {
         match repeated.player.next(repeated.entity.get()?, is_that) {
             Ok(next) => {
                 self.end_if_all_is_done(repeated.player);
+                self.end_strand_if_due(repeated);
                 Some(next)
             }
             Err(text) => {
@@ -493,6 +497,13 @@ impl Thread {
             Some(_) => Answer::Finished,
             None => Answer::Over,
         }
+    }
+
+    /// In a replay: whether the strand that runs here gives way to one with a greater priority, which is such an input.
+    pub fn gives_way_by_tape(&self, asked: u64) -> bool {
+        let Some(Tape::Replays(repeated)) = self.tape.as_deref() else { return false };
+        let entity = repeated.entity.get();
+        entity.is_some_and(|entity| repeated.player.takes_input(entity, asked))
     }
 
     /// Notes what came from outside. The attempt of a transaction notes it when it commits.
@@ -575,7 +586,10 @@ impl Thread {
         let Some(entity) = repeated.entity.get() else { return Order::Outside };
         match repeated.player.pass(entity) {
             Ok(Gate::Unknown) => Order::Outside,
-            Ok(Gate::Open) => Order::Open,
+            Ok(Gate::Open) => {
+                self.end_strand_if_due(repeated);
+                Order::Open
+            }
             Ok(Gate::Closed(place)) => Order::Closed(place),
             Ok(Gate::Finished) => Order::Finished,
             Err(text) => {
@@ -675,6 +689,42 @@ impl Thread {
         match self.tape.as_deref() {
             Some(Tape::Replays(repeated)) => repeated.player.due(),
             _ => None,
+        }
+    }
+}
+
+/// Ends of strands by others, while they run.
+impl Thread {
+    /// The strand that runs here begins to end, since another one has ended it.
+    #[cold]
+    pub(crate) fn tape_killed(&self) {
+        match self.tape.as_deref() {
+            Some(Tape::Records(notes)) if notes.is_in_piece() => notes.killed(),
+            Some(Tape::Replays(repeated)) => {
+                if let Some(Entity::Strand(_)) = repeated.entity.get() {
+                    self.repeat(|event| *event == Event::Killed);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// In a replay: whether a strand, which another one ends here, begins to end at once. If not, it goes on up to the event
+    /// that says so.
+    pub fn ends_now(&self, strand: StrandRef) -> bool {
+        let Some(Tape::Replays(repeated)) = self.tape.as_deref() else { return true };
+        let number = repeated.player.number_of_strand(recording::number_of(strand));
+        number.is_none_or(|number| repeated.player.ends_now(number))
+    }
+
+    /// In a replay: if the strand that runs here was ended by another one, and has come to the event that says so, it ends at
+    /// its next poll, or when it waits.
+    fn end_strand_if_due(&self, repeated: &Repeated) {
+        let entity = repeated.entity.get().filter(|entity| repeated.player.is_to_end(*entity));
+        let strand = entity.and_then(|_| self.running_strand());
+        if let Some(life) = strand.and_then(|strand| Life::of_object(strand.object())) {
+            _ = life.kill();
+            self.ask_to_poll();
         }
     }
 }

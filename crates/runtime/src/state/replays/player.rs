@@ -8,7 +8,7 @@
 //! All state is behind one lock. Replays have one worker, so nobody waits for it. The words of waiting strands and held
 //! messages are roots.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,6 +26,9 @@ const NOBODYS: u32 = LAST_NUMBER + 1;
 
 /// The first number of vats and strands that nobody has made of whom the recording tells.
 const FIRST_OTHER: u64 = 1 << 40;
+
+/// How often a transaction may wait for what it reads, while others run, before that is a difference.
+const MOST_WAITS: u32 = 100_000;
 
 /// Repeats a recording.
 pub struct Player {
@@ -59,6 +62,12 @@ struct Playing {
     gates: HashMap<u64, Waiting>,
     /// The strands that wait until all operations before a place are done, to read something in a transaction.
     readers: BTreeMap<u64, Vec<Waiting>>,
+    /// The transaction that has begun at the head, and its events so far.
+    attempt: Option<(Entity, Vec<Event>)>,
+    /// How often that has waited for what it reads.
+    waits: u32,
+    /// The strands that others have ended, which go on up to the event that says so.
+    ended: HashSet<u64>,
     /// The strands that a timer, or something outside, may wake.
     sleepers: HashMap<Entity, Waiting>,
     /// The strands that wait for ever: the recording tells no more of them.
@@ -176,6 +185,9 @@ impl Player {
             woken: recording.woken,
             gates: HashMap::new(),
             readers: BTreeMap::new(),
+            attempt: None,
+            waits: 0,
+            ended: HashSet::new(),
             sleepers: HashMap::new(),
             finished: Vec::new(),
         };
@@ -404,13 +416,28 @@ impl Player {
             Some(event) if is_that(event) => {
                 let event = state.part(entity).and_then(|part| part.events.pop_front());
                 state.remaining -= 1;
+                state.keep(entity, event.as_ref());
                 Ok(event.map_or(Next::Unknown, Next::Event))
             }
+            // It has come further than in the recording, and waits for its end.
+            Some(Event::Killed) => Ok(Next::Finished),
             Some(event) => Err(format!("{entity} does something else: in the recording, {event}")),
             None if !is_last => Err(format!("a turn of {entity} does more than in the recording")),
             None if self.is_whole => Ok(Next::Finished),
             None => Ok(Next::Unknown),
         }
+    }
+
+    /// Takes the next event there, if it is this input; whether it was.
+    pub(super) fn takes_input(&self, entity: Entity, asked: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(part) = state.part(entity) else { return false };
+        let is_it = matches!(part.events.front(), Some(Event::Input(other, _)) if *other == asked);
+        if is_it {
+            part.events.pop_front();
+            state.remaining -= 1;
+        }
+        is_it
     }
 
     /// Whether the item of a vat is over, in the recording, and another follows.
@@ -481,6 +508,7 @@ impl Player {
             Some(&Event::Atomic(place, extent)) if place == head => {
                 _ = events.and_then(VecDeque::pop_front);
                 state.remaining -= 1;
+                state.attempt = Some((entity, vec![Event::Atomic(place, extent)]));
                 Atomicity::Open(extent)
             }
             Some(&Event::Atomic(place, _)) => Atomicity::Closed(place),
@@ -488,6 +516,45 @@ impl Player {
             None if !self.is_whole => Atomicity::Unknown,
             _ => Atomicity::Never,
         }
+    }
+
+    /// The transaction that has begun at the head waits for what it reads: it will begin again. Answers whether it may.
+    pub(super) fn put_back(&self) -> bool {
+        let mut state = self.state.lock();
+        state.waits += 1;
+        if let Some((entity, events)) = state.attempt.take() {
+            state.remaining += events.len();
+            let part = state.part(entity).into_iter();
+            part.for_each(|part| {
+                events.iter().rev().for_each(|it| part.events.push_front(it.clone()))
+            });
+        }
+        state.waits < MOST_WAITS
+    }
+
+    /// Whether a strand that another one ends begins to end at once. If not, it goes on up to the event that says so.
+    pub(super) fn ends_now(&self, strand: u64) -> bool {
+        let mut state = self.state.lock();
+        let events = state.strands.get(&strand).map(|part| &part.events);
+        let place = events.and_then(|events| events.iter().position(|it| *it == Event::Killed));
+        match place {
+            Some(0) => true,
+            Some(_) => {
+                state.ended.insert(strand);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Whether a strand that another one has ended has come to the event that says so.
+    pub(super) fn is_to_end(&self, entity: Entity) -> bool {
+        let mut state = self.state.lock();
+        let Entity::Strand(strand) = entity else { return false };
+        let is_next = |part: &Part| part.events.front() == Some(&Event::Killed);
+        !state.ended.is_empty()
+            && state.strands.get(&strand).is_some_and(is_next)
+            && state.ended.remove(&strand)
     }
 
     /// The place before which all has to be done, before a transaction there reads something; none if it may do so.
@@ -513,7 +580,9 @@ impl Player {
 
     /// An operation is done.
     pub(super) fn advance(&self) {
-        self.state.lock().head += 1;
+        let mut state = self.state.lock();
+        state.head += 1;
+        (state.attempt, state.waits) = (None, 0);
     }
 
     /// A strand that is to be woken now, if there is one.
@@ -523,7 +592,8 @@ impl Player {
         if let Some(waiting) = state.gates.remove(&head) {
             return Some(waiting);
         }
-        if let Some(mut readers) = state.readers.first_entry().filter(|entry| *entry.key() <= head) {
+        if let Some(mut readers) = state.readers.first_entry().filter(|entry| *entry.key() <= head)
+        {
             let waiting = readers.get_mut().pop();
             if readers.get().is_empty() {
                 readers.remove();
@@ -541,6 +611,15 @@ impl Player {
 }
 
 impl Playing {
+    /// Keeps an event of the transaction that has begun at the head.
+    fn keep(&mut self, entity: Entity, event: Option<&Event>) {
+        if let Some((of, events)) = &mut self.attempt
+            && *of == entity
+        {
+            events.extend(event.cloned());
+        }
+    }
+
     /// What is left of an item of a vat, or of a strand.
     fn part(&mut self, entity: Entity) -> Option<&mut Part> {
         match entity {

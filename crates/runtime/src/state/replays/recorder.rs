@@ -12,8 +12,10 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use squall_events::replay::{
@@ -21,6 +23,21 @@ use squall_events::replay::{
 };
 
 use crate::state::fences;
+
+/// The recorder that the process closes when it ends, and what it says then.
+static OPEN: OnceLock<(&'static Recorder, String)> = OnceLock::new();
+
+/// How long the end of the process waits for a thread that writes to the recording; it may be the one that ends.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+extern "C" fn end_open() {
+    let Some((recorder, text)) = OPEN.get() else { return };
+    let Some(mut writer) = recorder.writer.try_lock_for(PATIENCE) else { return };
+    if !recorder.is_closed.load(Ordering::SeqCst) {
+        recorder.write_rest(&mut writer);
+        _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
 
 /// Something from outside: what was asked for, and the answer.
 type Input = (u64, Vec<u8>);
@@ -69,15 +86,29 @@ impl Recorder {
     /// The run has ended. What other workers still do belongs to it no more. Answers why the recording is incomplete, if it is.
     pub fn close(&self, code: i32) -> Option<String> {
         let mut writer = self.writer.lock();
+        self.write_rest(&mut writer);
+        let written = writer.end(End { code });
+        self.keep_failure(written);
+        self.failure.get().cloned()
+    }
+
+    /// Writes what workers have noted; what they do from now on belongs to the run no more.
+    fn write_rest(&self, writer: &mut Writer) {
         self.is_closed.store(true, Ordering::SeqCst);
         fences::heavy();
         for worker in self.workers.lock().iter() {
             let written = writer.events(&worker.copy());
             self.keep_failure(written);
         }
-        let written = writer.end(End { code });
-        self.keep_failure(written);
-        self.failure.get().cloned()
+    }
+
+    /// If the process ends elsewhere, in C or by a bug of the machine, the recording gets what was noted, but no end, and
+    /// this text is written to the standard error. For one recorder of the process.
+    pub fn close_with_process(&'static self, text: String) {
+        if OPEN.set((self, text)).is_ok() {
+            // SAFETY: the function is there for as long as the process, and unwinds into no frame of C: it does not panic.
+            _ = unsafe { libc::atexit(end_open) };
+        }
     }
 
     fn keep_failure(&self, written: std::io::Result<()>) {
@@ -469,6 +500,13 @@ impl Notes {
     /// A transaction commits, which happens at this place or has had its first effect there.
     pub fn atomic(&self, place: u64, extent: Extent) {
         self.note(|events| events.atomic(place - self.place.replace(place), extent));
+    }
+
+    /// The strand that runs here begins to end, since another one has ended it.
+    pub fn killed(&self) {
+        if let Entity::Strand(_) = self.entity.get() {
+            self.note(|events| events.killed());
+        }
     }
 
     /// A transaction has read what operations before this place have done.

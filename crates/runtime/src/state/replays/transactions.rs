@@ -86,6 +86,14 @@ impl Thread {
         }
     }
 
+    /// The transaction that has begun here waits for what it reads: it will begin again. Answers whether it may.
+    pub fn put_attempt_back(&self) -> bool {
+        match self.tape.as_deref() {
+            Some(Tape::Replays(repeated)) => repeated.player.put_back(),
+            _ => false,
+        }
+    }
+
     /// The place before which all has to be done, before the transaction that runs here reads something.
     pub fn reads_after(&self) -> Option<u64> {
         let Some(Tape::Replays(repeated)) = self.tape.as_deref() else { return None };
