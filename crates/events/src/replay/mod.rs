@@ -148,7 +148,7 @@ mod tag {
     pub const ATOMIC: u8 = 15;
     /// A transaction that has had an effect reads what others have committed since: a place behind their commits, as above.
     pub const AFTER: u8 = 16;
-    /// The strand begins to end, since another one has ended it while it ran.
+    /// The strand begins to end, since another one has ended it: 1 if it waited, 0 if it ran up to a poll.
     pub const KILLED: u8 = 17;
     /// A turn begins. The bits below are [`SAME_VAT`] and how many numbers were made before, or [`MANY`]. Then follow that
     /// number, if it is as large; vat and key, unless they follow those of the piece before; and the message's number, from

@@ -95,8 +95,8 @@ pub enum Event {
     Atomic(u64, Extent),
     /// A transaction that has had an effect reads something after all operations before this place.
     After(u64),
-    /// The strand begins to end, since another one has ended it.
-    Killed,
+    /// The strand begins to end, since another one has ended it, in a wait or else at a poll.
+    Killed(bool),
 }
 
 impl fmt::Display for Event {
@@ -109,7 +109,7 @@ impl fmt::Display for Event {
             Event::Output(place, _) => write!(formatter, "it writes text {place} of the output"),
             Event::Input(..) => formatter.write_str("it asks for something outside"),
             Event::Ordered(_) => formatter.write_str("it uses something that strands share"),
-            Event::Killed => formatter.write_str("it is ended by another strand"),
+            Event::Killed(_) => formatter.write_str("it is ended by another strand"),
             Event::Atomic(..) => formatter.write_str("it executes a transaction"),
             Event::After(_) => {
                 formatter.write_str("it reads in a transaction what others have written")
@@ -295,7 +295,7 @@ impl Parts {
                 };
                 Event::Atomic(place, extent)
             }
-            tag::KILLED => Event::Killed,
+            tag::KILLED => Event::Killed(fields.number()? != 0),
             tag::AFTER => Event::After(worker.place(fields)?),
             tag::INPUT => {
                 let asked = fields.number()?;

@@ -59,7 +59,7 @@ fn example() -> Vec<u8> {
         events.atomic(9, Extent::UpToEffect);
         events.after(3);
         events.ordered(1);
-        events.killed();
+        events.killed(true);
     }
     writer.events(&second.copy()).unwrap();
     writer.module("m.ns", 3).unwrap();
@@ -98,7 +98,7 @@ fn what_is_written_is_read() {
         Event::Atomic(9, Extent::UpToEffect),
         Event::After(12),
         Event::Ordered(13),
-        Event::Killed,
+        Event::Killed(true),
         Event::Input(5, b"long".to_vec()),
     ];
     assert_eq!(strand.events, events);

@@ -192,9 +192,9 @@ impl Appender<'_> {
         self.event(tag::ATOMIC, [step, u64::from(extent == Extent::UpToEffect)]);
     }
 
-    /// The strand begins to end, since another one has ended it.
-    pub fn killed(&mut self) {
-        self.event(tag::KILLED, []);
+    /// The strand begins to end, since another one has ended it, in a wait or else at a poll.
+    pub fn killed(&mut self, in_wait: bool) {
+        self.event(tag::KILLED, [u64::from(in_wait)]);
     }
 
     /// A transaction reads something after all operations before this place, so far behind the one before on this worker.

@@ -4,12 +4,17 @@
 use squall_heap::Word;
 
 use crate::concurrency::waiting::{self, Place};
+use crate::execution::unwind;
 use crate::model::outcome::Outcome;
 use crate::state::replays::REFUSED;
 use crate::state::thread::Thread;
 
-/// The strand waits until it is its turn by the recording, at this place or never, and makes its call again then.
+/// The strand waits until it is its turn by the recording, at this place or never, and makes its call again then. If the strand was
+/// ended by another one, which it should have noticed before this call, it ends.
 pub fn wait(thread: &mut Thread, place: Option<u64>) -> Outcome {
+    if place.is_none() && thread.ends_by_tape() {
+        return unwind::end_at_once(thread);
+    }
     if !can_ask_again(thread) {
         return Outcome::Exit(REFUSED);
     }

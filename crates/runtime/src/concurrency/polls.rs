@@ -35,7 +35,8 @@ pub fn poll(thread: &mut Thread) {
     }
     let strand = thread.strand();
     let is_over = sandbox::is_over(thread);
-    if is_over || strand.is_killed() && !unwind::is_cleaning_up(thread) {
+    let is_killed = strand.is_killed() || thread.watch.is_on && thread.ends_by_tape();
+    if is_over || is_killed && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }
@@ -44,8 +45,7 @@ pub fn poll(thread: &mut Thread) {
     }
     let asked = thread.requests.take();
     let held = strand.is_suspended();
-    // In a recording, a strand gives way at the end of an operation, since polls are in none.
-    if thread.tape.is_none() && must_give_way(strand) || !strand.is_at_home(thread.home) {
+    if must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;
         calls::preempt(thread);
     } else if guarded::is_late(thread) {
@@ -63,7 +63,7 @@ pub fn poll(thread: &mut Thread) {
 }
 
 /// Whether another strand of the vat has a greater priority.
-pub fn must_give_way(strand: StrandRef) -> bool {
+fn must_give_way(strand: StrandRef) -> bool {
     let vat = strand.vat().filter(|_| strand.model() == Model::Exclusive);
     vat.is_some_and(|vat| vat.has_ready_above(strand.priority()))
 }

@@ -6,7 +6,7 @@ use squall_heap::{Object, Word};
 use crate::concurrency::waiting;
 use crate::model::outcome::Outcome;
 use crate::state::recording;
-use crate::state::replays::{Answer, REFUSED, ROOM, Wanted};
+use crate::state::replays::Wanted;
 use crate::state::strand::{Claimed, StrandRef, waiter};
 use crate::state::thread::Thread;
 use crate::state::vat::{LockedVat, VatRef, slots};
@@ -46,33 +46,6 @@ fn pop_suitable(
     Some(Ready::Other)
 }
 
-/// In a replay: the wait of a strand that has sent a message to a bounded mailbox. Others of its vat run meanwhile, if it had to
-/// wait; the recording says for how long.
-#[cold]
-fn wait_by_tape(thread: &mut Thread, value: Word) -> Option<Outcome> {
-    let answer = match thread.input(ROOM) {
-        Answer::Outside | Answer::Ask => return None,
-        Answer::Over => return Some(Outcome::Exit(REFUSED)),
-        answer => answer,
-    };
-    if let Answer::Known(bytes) = &answer
-        && **bytes == [0]
-    {
-        return Some(Outcome::Return(value));
-    }
-    let strand = thread.strand();
-    let ticket = waiting::park(thread, Word::NIL);
-    match answer {
-        Answer::Known(_) => {
-            if let Some(claimed) = strand.claim(ticket) {
-                waiting::wake(thread, claimed, value);
-            }
-        }
-        _ => thread.wait_by_tape(None, strand.object.get(), ticket),
-    }
-    Some(Outcome::Park)
-}
-
 impl VatRef {
     /// The owner's next work, if that is a strand of which this holds.
     pub fn next_ready(
@@ -110,18 +83,9 @@ impl VatRef {
     /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
     /// its call answers the value. No GC point comes between making the waiter and this.
     pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
-        if thread.watch.is_on
-            && let Some(outcome) = wait_by_tape(thread, value)
-        {
-            return outcome;
-        }
         let locked = self.lock();
         let object = self.object();
-        let has_room = object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0);
-        if thread.watch.is_on {
-            thread.note_input(ROOM, &[u8::from(!has_room)]);
-        }
-        if has_room {
+        if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
             return Outcome::Return(value);
         }
         let ticket = waiting::park(thread, object.word());

@@ -331,10 +331,7 @@ fn see_to_noted_stop(thread: &mut Thread, strand: Claimed, stop: Stop) {
     let ends = !matches!(stop, Stop::Preempted | Stop::Displaced);
     if !ends || thread.tape.is_none() || !strand.strand().is_told() {
         note_stop(thread, strand.strand(), stop);
-        return match item_of(strand.strand()).filter(|_| stop == Stop::Preempted) {
-            Some(vat) => interrupted(thread, vat, strand),
-            None => see_to_stop(thread, strand, stop),
-        };
+        return see_to_stop(thread, strand, stop);
     }
     // The result lies where no collection looks while the strand neither runs nor stands.
     strand.strand().set_slot(&mut thread.mutator, strand::slots::VALUE, strand.result());
@@ -351,20 +348,6 @@ fn see_to_noted_stop(thread: &mut Thread, strand: Claimed, stop: Stop) {
         thread.advance();
         timers::wake_by_tape(thread);
     }
-}
-
-/// The vat of a strand that was stopped in the midst of its item of a recording.
-fn item_of(strand: StrandRef) -> Option<VatRef> {
-    vat_of_exclusive(strand).filter(|vat| vat.open_item().is_some())
-}
-
-/// As [`preempted`], for a strand that was stopped in the midst of its item: no other one of the vat goes before it, not even
-/// with a greater priority.
-fn interrupted(thread: &mut Thread, vat: VatRef, strand: Claimed) {
-    strand::touch(thread, strand.strand());
-    thread.was_preempted = true;
-    strand.set_ready();
-    vat.add_interrupted(thread, strand);
 }
 
 /// In the replay of a recording: the strand ends when the place has come.

@@ -116,7 +116,7 @@ fn end_of_handler(function: &Function, region: &Region) -> u32 {
 /// An `ensure:` block has ended: if the strand is to end, it does so soon.
 #[inline]
 pub fn ensure_ended(thread: &Thread) {
-    if thread.strand().is_killed() {
+    if thread.strand().is_killed() || thread.watch.is_on && thread.ends_by_tape() {
         thread.ask_to_poll();
     }
 }

@@ -164,10 +164,7 @@ pub(crate) struct ReadyList {
 
 impl ReadyList {
     pub(crate) fn push(&mut self, strand: Claimed, first: bool) {
-        self.push_at(strand.priority(), strand, first);
-    }
-
-    fn push_at(&mut self, priority: u8, strand: Claimed, first: bool) {
+        let priority = strand.priority();
         let queue = match self.queues.binary_search_by(|(other, _)| priority.cmp(other)) {
             Ok(index) => &mut self.queues[index].1,
             Err(index) => {
@@ -340,15 +337,6 @@ impl VatRef {
         let priority = strand.priority();
         locked.content().push(strand, first);
         self.unlock_outranked(thread, locked, priority);
-    }
-
-    /// In a recorded run: adds a strand that was preempted in the midst of its item, so it goes on before all others.
-    pub fn add_interrupted(self, thread: &mut Thread, strand: Claimed) {
-        let mut locked = self.lock();
-        match locked.is_idle() {
-            true => self.schedule_with(thread, locked, strand),
-            false => locked.content().push_at(u8::MAX, strand, true),
-        }
     }
 
     /// Unlocks a vat; its owner is asked to poll if a strand with a lesser priority than this runs there.

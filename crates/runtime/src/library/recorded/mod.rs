@@ -15,8 +15,9 @@ use squall_heap::Word;
 
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::transactions::{effects, taped, transaction};
-use crate::concurrency::{foreign, gates, outputs, polls, timers, waiting};
-use crate::execution::stack_traces;
+use crate::concurrency::waiting::{self, Place};
+use crate::concurrency::{foreign, gates, outputs, timers};
+use crate::execution::{stack_traces, unwind};
 use crate::library::primitives::{
     self, bytecode, channels, embedding, files, foreign as calls_of_c, locks, native_threads,
     resources, sandboxes, strands,
@@ -25,8 +26,8 @@ use crate::model::outcome::{Meeting, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::string::text_argument;
-use crate::state::replays::{Answer, Order, REFUSED, ROOM};
-use crate::state::strand::{Model, StrandRef};
+use crate::state::replays::{Answer, Order, REFUSED};
+use crate::state::strand::{Model, ORDINARY_PRIORITY, StrandRef};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat;
 
@@ -51,6 +52,7 @@ const ALLOWED: &[&str] = &[
     "currentStrand",
     "strandLocal",
     "strandLocal:",
+    "strandPriority:",
     "isBytecode:",
     "failStrand:",
     "spawnProcess:with:",
@@ -111,6 +113,9 @@ macro_rules! inputs {
                 write(thread, window, "printStackTrace", text, true)
             }),
             Primitive::ordinary("exit:", exit),
+            Primitive::ordinary("createActor:mailbox:", |thread, _| {
+                refuse(thread, "bounded mailboxes")
+            }),
             Primitive::ordinary("yield", |thread, _| match taped::keeps_others_out(thread) {
                 true => Outcome::Return(Word::NIL),
                 false => Outcome::Yield(Word::NIL),
@@ -231,8 +236,6 @@ inputs! {
     "strandJoin:within:"
     "strandHasEnded:"
     "strandHasFailed:"
-    "strandPriority:"
-    "strand:priority:"
     "readChannel:"
     "channel:write:"
     "poisonReading:"
@@ -271,16 +274,13 @@ inputs! {
 }
 
 /// The number of the input that is the state of the thread's generator, for choices among channels.
-const RANDOM: u64 = ROOM + 1;
+const RANDOM: u64 = 1 << 20;
 
 /// The number of the input that says whether a resource was ready.
 const AWAITED: u64 = RANDOM + 1;
 
 /// The number of the input that is the answer of an operation on a strand.
 const ANSWERED: u64 = AWAITED + 1;
-
-/// The number of the input that is there when the strand gives way to one with a greater priority.
-const GIVES_WAY: u64 = ANSWERED + 1;
 
 /// The primitive that waits for a resource.
 const AWAITING: &str = "await:for:within:";
@@ -300,7 +300,7 @@ static REFUSED_GROUPS: &[(&[Primitive], Primitive)] = &[
     (locks::PRIMITIVES, refusing!("this operation on locks")),
     (native_threads::PRIMITIVES, refusing!("this operation on native threads")),
     (sandboxes::PRIMITIVES, refusing!("sandboxes")),
-    (strands::PRIMITIVES, refusing!("this operation on strands")),
+    (strands::PRIMITIVES, refusing!("priorities")),
 ];
 
 /// Ends the program, which cannot be recorded.
@@ -467,7 +467,13 @@ fn terminate(thread: &mut Thread, window: Window) -> Outcome {
     let strand = strand_argument(window).filter(|strand| *strand != thread.strand());
     match strand {
         Some(strand) if strand.model() == Model::Parallel => {
-            let is_at_once = thread.ends_now(strand);
+            let is_at_once = thread.ends_at_once(strand);
+            if !is_at_once {
+                let waiting = thread.too_far(strand);
+                if let Some(claimed) = waiting.and_then(|it| strand.claim(it.ticket)) {
+                    waiting::make_ready(thread, claimed, Place::Last);
+                }
+            }
             answered(thread, window, TERMINATE, is_at_once)
         }
         // At which poll such a strand ends is not recorded.
@@ -547,38 +553,26 @@ fn in_order(
     name: &str,
     operation: impl FnOnce(&mut Thread) -> Outcome,
 ) -> Outcome {
+    if thread.is_before_end() && unwind::is_cleaning_up(thread) {
+        thread.postpone_end();
+    }
     match thread.order() {
         Order::Outside => primitives::find(name).run(thread, window),
         Order::Recorded(guard) => {
             let outcome = operation(thread);
             drop(guard);
-            give_way(thread, outcome)
+            outcome
         }
         Order::Open => {
             let outcome = operation(thread);
             thread.advance();
             timers::wake_by_tape(thread);
-            give_way(thread, outcome)
+            outcome
         }
         Order::Closed(place) => gates::wait(thread, Some(place)),
         Order::Finished => gates::wait(thread, None),
         Order::Over => Outcome::Exit(REFUSED),
     }
-}
-
-/// After an operation: if a strand of the vat with a greater priority is ready, the one that runs gives way, which the recording
-/// has. Elsewhere it does so at polls.
-fn give_way(thread: &mut Thread, outcome: Outcome) -> Outcome {
-    let Outcome::Return(value) = outcome else { return outcome };
-    let gives_way = match thread.repeats() {
-        true => thread.gives_way_by_tape(GIVES_WAY),
-        false => thread.recorder().is_some() && polls::must_give_way(thread.strand()),
-    };
-    if !gives_way {
-        return outcome;
-    }
-    thread.note_input(GIVES_WAY, &[]);
-    Outcome::Move(value)
 }
 
 /// A choice is about to be made, which may be a random one: the recording has the seed.
@@ -601,15 +595,24 @@ fn choose_seed(thread: &mut Thread, name: &str) {
     }
 }
 
-/// Starts a strand. *GC point.*
-fn spawn(thread: &mut Thread, window: Window, name: &str) -> Outcome {
+/// Starts a strand. Of strands that start one activity, one succeeds, which depends on their order. *GC point.*
+fn spawn(thread: &mut Thread, window: Window, name: &'static str) -> Outcome {
+    let ordinary = Word::from_small_integer_unchecked(i64::from(ORDINARY_PRIORITY));
+    let priority = PRIORITIES.iter().find(|(other, _)| *other == name);
+    // At which poll a strand gives way is not recorded.
+    if priority.is_some_and(|(_, index)| window.get(*index) != ordinary) {
+        return refuse(thread, "priorities");
+    }
     // At which polls its strands take turns is not recorded.
     if thread.transaction.is_some() {
         return refuse(thread, "transactions that several strands execute");
     }
-    let outcome = primitives::find(name).run(thread, window);
-    give_way(thread, outcome)
+    in_order(thread, window, name, |thread| primitives::find(name).run(thread, window))
 }
+
+/// The primitives that start a strand with a priority, and the index of that among the arguments.
+const PRIORITIES: &[(&str, usize)] =
+    &[("spawnExclusive:with:priority:", 2), ("activity:spawnExclusive:with:priority:on:", 3)];
 
 /// Whether a strand may run at the same time as the one that runs here.
 fn runs_beside(thread: &Thread, strand: StrandRef) -> bool {

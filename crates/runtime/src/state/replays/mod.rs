@@ -37,7 +37,7 @@ use squall_events::{Kind, Names};
 use squall_heap::{Object, Word};
 
 use crate::state::recording::{self, VmNames};
-use crate::state::strand::{Life, Model, StrandRef};
+use crate::state::strand::{Delivery, Life, Model, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -68,9 +68,6 @@ impl std::fmt::Debug for Replays {
         })
     }
 }
-
-/// The number of the input that says whether a sender has to wait for room in a mailbox.
-pub const ROOM: u64 = 1 << 20;
 
 /// The identity of the strand of a turn that has begun and has no strand yet.
 const NO_STRAND_YET: u64 = u64::MAX;
@@ -271,6 +268,7 @@ impl Thread {
             (Tape::Replays(repeated), None) => {
                 let number = repeated.player.number_of_strand(recording::number_of(strand));
                 repeated.entity.set(number.map(Entity::Strand));
+                self.end_strand_if_due(repeated);
             }
         }
     }
@@ -499,13 +497,6 @@ impl Thread {
         }
     }
 
-    /// In a replay: whether the strand that runs here gives way to one with a greater priority, which is such an input.
-    pub fn gives_way_by_tape(&self, asked: u64) -> bool {
-        let Some(Tape::Replays(repeated)) = self.tape.as_deref() else { return false };
-        let entity = repeated.entity.get();
-        entity.is_some_and(|entity| repeated.player.takes_input(entity, asked))
-    }
-
     /// Notes what came from outside. The attempt of a transaction notes it when it commits.
     pub fn note_input(&mut self, asked: u64, answer: &[u8]) {
         if let Some(inputs) = self.attempts_inputs() {
@@ -693,39 +684,83 @@ impl Thread {
     }
 }
 
-/// Ends of strands by others, while they run.
+/// Ends of strands by others.
 impl Thread {
     /// The strand that runs here begins to end, since another one has ended it.
     #[cold]
     pub(crate) fn tape_killed(&self) {
         match self.tape.as_deref() {
-            Some(Tape::Records(notes)) if notes.is_in_piece() => notes.killed(),
+            Some(Tape::Records(notes)) if notes.is_in_piece() => {
+                notes.killed(self.running().delivery() == Delivery::Kill);
+            }
             Some(Tape::Replays(repeated)) => {
-                if let Some(Entity::Strand(_)) = repeated.entity.get() {
-                    self.repeat(|event| *event == Event::Killed);
+                if let Some(entity @ Entity::Strand(_)) = repeated.entity.get() {
+                    self.repeat(|event| matches!(event, Event::Killed(_)));
+                    repeated.player.has_ended(entity);
                 }
             }
             _ => {}
         }
     }
 
-    /// In a replay: whether a strand, which another one ends here, begins to end at once. If not, it goes on up to the event
-    /// that says so.
-    pub fn ends_now(&self, strand: StrandRef) -> bool {
+    /// In a replay: a strand is ended by another one. Answers whether it is to be ended at once. If not, it goes on up to the
+    /// event that says so.
+    pub fn ends_at_once(&self, strand: StrandRef) -> bool {
         let Some(Tape::Replays(repeated)) = self.tape.as_deref() else { return true };
         let number = repeated.player.number_of_strand(recording::number_of(strand));
-        number.is_none_or(|number| repeated.player.ends_now(number))
+        number.is_none_or(|number| repeated.player.ends_in_wait(number))
+    }
+
+    /// In a replay: the wait of a strand that has come further than in the recording.
+    pub fn too_far(&self, strand: StrandRef) -> Option<Waiting> {
+        match self.tape.as_deref() {
+            Some(Tape::Replays(repeated)) => repeated.player.too_far(|other| other == strand),
+            _ => None,
+        }
+    }
+
+    /// In a replay: whether the strand that runs here is about to end, since another one has ended it or will do so.
+    pub fn is_before_end(&self) -> bool {
+        match self.tape.as_deref() {
+            Some(Tape::Replays(repeated)) => {
+                repeated.entity.get().is_some_and(|entity| repeated.player.is_before_end(entity))
+            }
+            _ => false,
+        }
+    }
+
+    /// In a replay: the strand is in an `ensure:` block already, which it has begun in the recording when it was ended. So what
+    /// comes next there is to come before its end.
+    pub fn postpone_end(&self) {
+        if let Some(Tape::Replays(repeated)) = self.tape.as_deref()
+            && let Some(entity) = repeated.entity.get()
+        {
+            repeated.player.postpone_end(entity);
+        }
+    }
+
+    /// In a replay: whether the strand that runs here was ended by another one, and begins to end at this poll.
+    #[cold]
+    pub fn ends_by_tape(&self) -> bool {
+        match self.tape.as_deref() {
+            Some(Tape::Replays(repeated)) => {
+                repeated.entity.get().and_then(|it| repeated.player.ends(it)) == Some(false)
+            }
+            _ => false,
+        }
     }
 
     /// In a replay: if the strand that runs here was ended by another one, and has come to the event that says so, it ends at
-    /// its next poll, or when it waits.
+    /// its next poll, or in its next wait.
     fn end_strand_if_due(&self, repeated: &Repeated) {
-        let entity = repeated.entity.get().filter(|entity| repeated.player.is_to_end(*entity));
-        let strand = entity.and_then(|_| self.running_strand());
+        let Some(in_wait) = repeated.entity.get().and_then(|it| repeated.player.ends(it)) else {
+            return;
+        };
+        let strand = self.running_strand().filter(|_| in_wait);
         if let Some(life) = strand.and_then(|strand| Life::of_object(strand.object())) {
             _ = life.kill();
-            self.ask_to_poll();
         }
+        self.ask_to_poll();
     }
 }
 

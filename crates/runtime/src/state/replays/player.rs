@@ -420,24 +420,12 @@ impl Player {
                 Ok(event.map_or(Next::Unknown, Next::Event))
             }
             // It has come further than in the recording, and waits for its end.
-            Some(Event::Killed) => Ok(Next::Finished),
+            Some(Event::Killed(_)) => Ok(Next::Finished),
             Some(event) => Err(format!("{entity} does something else: in the recording, {event}")),
             None if !is_last => Err(format!("a turn of {entity} does more than in the recording")),
             None if self.is_whole => Ok(Next::Finished),
             None => Ok(Next::Unknown),
         }
-    }
-
-    /// Takes the next event there, if it is this input; whether it was.
-    pub(super) fn takes_input(&self, entity: Entity, asked: u64) -> bool {
-        let mut state = self.state.lock();
-        let Some(part) = state.part(entity) else { return false };
-        let is_it = matches!(part.events.front(), Some(Event::Input(other, _)) if *other == asked);
-        if is_it {
-            part.events.pop_front();
-            state.remaining -= 1;
-        }
-        is_it
     }
 
     /// Whether the item of a vat is over, in the recording, and another follows.
@@ -532,29 +520,63 @@ impl Player {
         state.waits < MOST_WAITS
     }
 
-    /// Whether a strand that another one ends begins to end at once. If not, it goes on up to the event that says so.
-    pub(super) fn ends_now(&self, strand: u64) -> bool {
+    /// A strand is ended by another one. Answers whether it is to be ended in the wait that it is in, or comes to next. If not, it
+    /// goes on up to the event that says so.
+    pub(super) fn ends_in_wait(&self, strand: u64) -> bool {
         let mut state = self.state.lock();
         let events = state.strands.get(&strand).map(|part| &part.events);
-        let place = events.and_then(|events| events.iter().position(|it| *it == Event::Killed));
-        match place {
-            Some(0) => true,
-            Some(_) => {
-                state.ended.insert(strand);
-                false
-            }
-            None => false,
+        if events.and_then(|events| events.front()) == Some(&Event::Killed(true)) {
+            return true;
+        }
+        if events.is_some_and(|events| events.iter().any(|it| matches!(it, Event::Killed(_)))) {
+            state.ended.insert(strand);
+        }
+        false
+    }
+
+    /// The wait of a strand, which has come further than in the recording.
+    pub(super) fn too_far(&self, is_it: impl Fn(StrandRef) -> bool) -> Option<Waiting> {
+        let mut state = self.state.lock();
+        let place = state.finished.iter().position(|waiting| {
+            let strand = waiting.strand.as_object().and_then(StrandRef::of_object);
+            strand.is_some_and(&is_it)
+        })?;
+        Some(state.finished.swap_remove(place))
+    }
+
+    /// How a strand ends that another one has ended, and that has come to the event that says so: whether in a wait.
+    pub(super) fn ends(&self, entity: Entity) -> Option<bool> {
+        let state = self.state.lock();
+        let Entity::Strand(strand) = entity else { return None };
+        if !state.ended.contains(&strand) {
+            return None;
+        }
+        match state.strands.get(&strand)?.events.front() {
+            Some(Event::Killed(in_wait)) => Some(*in_wait),
+            _ => None,
         }
     }
 
-    /// Whether a strand that another one has ended has come to the event that says so.
-    pub(super) fn is_to_end(&self, entity: Entity) -> bool {
+    /// Whether the next event there is that the strand begins to end, at a poll.
+    pub(super) fn is_before_end(&self, entity: Entity) -> bool {
         let mut state = self.state.lock();
-        let Entity::Strand(strand) = entity else { return false };
-        let is_next = |part: &Part| part.events.front() == Some(&Event::Killed);
-        !state.ended.is_empty()
-            && state.strands.get(&strand).is_some_and(is_next)
-            && state.ended.remove(&strand)
+        let part = state.part(entity);
+        part.is_some_and(|part| part.events.front() == Some(&Event::Killed(false)))
+    }
+
+    /// The event after that comes before it.
+    pub(super) fn postpone_end(&self, entity: Entity) {
+        let mut state = self.state.lock();
+        if let Some(part) = state.part(entity).filter(|part| part.events.len() > 1) {
+            part.events.swap(0, 1);
+        }
+    }
+
+    /// A strand begins to end.
+    pub(super) fn has_ended(&self, entity: Entity) {
+        if let Entity::Strand(strand) = entity {
+            self.state.lock().ended.remove(&strand);
+        }
     }
 
     /// The place before which all has to be done, before a transaction there reads something; none if it may do so.

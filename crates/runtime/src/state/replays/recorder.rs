@@ -502,10 +502,10 @@ impl Notes {
         self.note(|events| events.atomic(place - self.place.replace(place), extent));
     }
 
-    /// The strand that runs here begins to end, since another one has ended it.
-    pub fn killed(&self) {
+    /// The strand that runs here begins to end, since another one has ended it, in a wait or else at a poll.
+    pub fn killed(&self, in_wait: bool) {
         if let Entity::Strand(_) = self.entity.get() {
-            self.note(|events| events.killed());
+            self.note(|events| events.killed(in_wait));
         }
     }
 
