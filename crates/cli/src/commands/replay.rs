@@ -69,7 +69,7 @@ pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> 
         Exit::Output
     })?;
     let recorder = Recorder::new(writer);
-    let replays: &'static Replays = Box::leak(Box::new(Replays::Record(recorder)));
+    let replays: &'static Replays = Box::leak(Box::new(Replays::Record(Box::new(recorder))));
     if let Replays::Record(recorder) = replays {
         let path = path.display();
         recorder.close_with_process(format!(

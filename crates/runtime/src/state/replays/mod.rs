@@ -55,7 +55,7 @@ pub const REFUSED: i32 = 1;
 /// What a machine is to do about recordings.
 pub enum Replays {
     /// Record what happens.
-    Record(Recorder),
+    Record(Box<Recorder>),
     /// Repeat a recording.
     Replay(Box<Player>),
 }
