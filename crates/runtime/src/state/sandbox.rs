@@ -220,8 +220,7 @@ impl SandboxRef {
         let Sandbox { fuel, messages, strands, measured, time, .. } = self.0;
         let budgets = self.budgets();
         let used = |budget: Option<u64>, left: &AtomicI64| {
-            let left = left.load(Ordering::Relaxed).max(0) as u64;
-            budget.map_or(0, |budget| budget.saturating_sub(left))
+            amount(budget).saturating_sub(left.load(Ordering::Relaxed).max(0)).max(0) as u64
         };
         let count = |counter: &AtomicI64| counter.load(Ordering::Relaxed).max(0) as u64;
         [
@@ -307,6 +306,11 @@ const NANOSECONDS: u64 = 1_000_000;
 
 fn nanoseconds(milliseconds: u64) -> u64 {
     milliseconds.saturating_mul(NANOSECONDS)
+}
+
+/// A budget as its counter begins.
+fn amount(budget: Option<u64>) -> i64 {
+    budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
 }
 
 /// All sandboxes.
@@ -439,9 +443,6 @@ impl Sandbox {
         grants: Grants,
         parent: Option<SandboxRef>,
     ) {
-        let amount = |budget: Option<u64>| {
-            budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
-        };
         *self.name.lock() = shown(&name);
         self.report.lock().clear();
         self.parent.set(parent);
@@ -547,6 +548,8 @@ pub struct Metering {
     pub fuel: i32,
     /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
     pub owed: u64,
+    /// How much the message that is under way takes to another vat: see `isolation`.
+    pub(crate) passed: usize,
     /// By which code for sandboxes hides the constants of guests. It never changes.
     pub code_key: u64,
 }
