@@ -171,6 +171,11 @@ impl SandboxRef {
         sandbox.map_or(std::ptr::null_mut(), |sandbox| std::ptr::from_ref(sandbox.0).cast_mut())
     }
 
+    /// Where it is. A sandbox that is used again has the address of an earlier one.
+    pub(crate) fn address(self) -> usize {
+        std::ptr::from_ref(self.0).addr()
+    }
+
     /// The word of its object, which keeps it alive.
     pub fn object(self) -> Word {
         self.0.object.get()
