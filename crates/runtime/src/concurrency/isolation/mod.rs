@@ -96,6 +96,18 @@ fn pay(thread: &mut Thread, from: VatRef, words: usize) -> Result<(), Failure> {
     }
 }
 
+/// Whether a value may leave a sandbox through a channel, which carries none that is larger than a message. A strand of a
+/// sandbox pays for the look.
+pub fn may_leave_at_once(thread: &mut Thread, word: Word) -> bool {
+    let mut units = 0;
+    let may_leave = leaving::may_leave_for(thread.vm, word, |words| {
+        units += FOR_AN_OBJECT + words;
+        if units <= LARGEST { Ok(()) } else { Err(()) }
+    });
+    thread.charge(units);
+    may_leave == Ok(true)
+}
+
 /// The exception that breaks the promise for a message or an answer that could not be wrapped.
 pub fn prepared_error(vm: &Vm, failure: &Failure) -> Word {
     match failure.reason {
