@@ -213,7 +213,10 @@ fn may_leave(thread: &mut Thread, kind: Option<Type>, value: Word) -> bool {
 
 /// An object does not leave a sandbox. *GC point.*
 fn kept_inside(thread: &mut Thread) -> Failure {
-    match make_string(thread, "sending an object of a guest's class, or a very large one, out of a sandbox") {
+    match make_string(
+        thread,
+        "sending an object of a guest's class, or a very large one, out of a sandbox",
+    ) {
         Ok(what) => Failure::with(FailureReason::NotSupported, what, Word::NIL),
         Err(failure) => failure,
     }
