@@ -30,6 +30,7 @@ use squall_system::poller::{Direction, Wait};
 use squall_system::resources::Resource;
 
 use crate::concurrency::messages;
+use crate::concurrency::sandbox::metering;
 use crate::concurrency::waiting::{self, Place};
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
@@ -68,6 +69,8 @@ enum Purpose {
     Wake { strand: Word, ticket: u64, value: Word },
     /// This message goes to the vat of this vat object.
     Post { vat: Word, message: Word },
+    /// A rest between measurements of sandboxes is over.
+    EndRest,
 }
 
 /// All timers that are not due yet.
@@ -330,6 +333,7 @@ impl Timers {
             let (first, second) = match purpose {
                 Purpose::Wake { strand, value, .. } => (strand, value),
                 Purpose::Post { vat, message } => (vat, message),
+                Purpose::EndRest => continue,
             };
             visit(RootAddress::from(first));
             visit(RootAddress::from(second));
@@ -430,6 +434,12 @@ pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Ob
     thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);
 }
 
+/// Has the items be ready, after a time, that a rest between measurements holds up.
+pub fn end_rest_after(vm: &'static Vm, delay: Duration) {
+    let key = vm.concurrency().timers.inner.lock().reserve(None);
+    vm.concurrency().timers.start(vm, key, delay, Purpose::EndRest);
+}
+
 /// Does the action of the timer that became due first, unless it was cancelled.
 pub fn run_due(thread: &mut Thread) {
     // The lock is held until it is done, so that no other worker overtakes this one; nothing here
@@ -457,6 +467,7 @@ pub fn run_due(thread: &mut Thread) {
                 VatRef::of_object(vat).post(thread, message);
             }
         }
+        Some(Purpose::EndRest) => metering::end_rest(vm),
         None => {}
     }
     drop(table);

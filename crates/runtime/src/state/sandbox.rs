@@ -20,6 +20,7 @@ use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 use crate::model::known;
 use crate::model::linking::HOST_PREFIX;
 use crate::state::pacing;
+use crate::state::rests::Rests;
 use crate::state::roots::RootWord;
 use crate::state::thread::Thread;
 
@@ -118,6 +119,10 @@ pub struct Sandbox {
     pub(crate) fuel: AtomicI64,
     /// Bytes that may be allocated before one measures.
     pub(crate) allowance: AtomicI64,
+    /// Bytes that may be allocated beyond that, if it is no time to measure.
+    pub(crate) overdraft: AtomicI64,
+    /// Whether it has overdrawn, and is to be measured: see `rests`.
+    pub(crate) is_due: AtomicBool,
     pub(crate) messages: AtomicI64,
     /// Nanoseconds of processor time.
     pub(crate) time: AtomicI64,
@@ -306,6 +311,9 @@ impl SandboxRef {
     }
 }
 
+/// The part of the budget of memory that a sandbox may overdraw.
+pub(crate) const OVERDRAFT: i64 = 8;
+
 /// In a millisecond.
 const NANOSECONDS: u64 = 1_000_000;
 
@@ -325,6 +333,8 @@ pub struct Sandboxes {
     count: AtomicUsize,
     /// Whether a native thread makes the threads poll that run timed strands.
     pub(crate) is_paced: AtomicBool,
+    /// The rests between measurements.
+    pub(crate) rests: Rests,
 }
 
 #[derive(Default)]
@@ -334,6 +344,20 @@ struct Table {
 }
 
 impl Sandboxes {
+    /// A sandbox has overdrawn: it is to be measured when the rest is over.
+    pub(crate) fn set_due(&self, sandbox: SandboxRef) {
+        if !sandbox.0.is_due.swap(true, Ordering::Relaxed) {
+            self.rests.add_due();
+        }
+    }
+
+    /// A sandbox was measured, or is over.
+    pub(crate) fn set_not_due(&self, sandbox: SandboxRef) {
+        if sandbox.0.is_due.swap(false, Ordering::Relaxed) {
+            self.rests.remove_due();
+        }
+    }
+
     /// Whether there is, or was, any.
     pub fn has_any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
@@ -434,6 +458,8 @@ impl Sandbox {
             strands: AtomicI64::new(0),
             kept: AtomicI64::new(0),
             measured: AtomicI64::new(0),
+            overdraft: AtomicI64::new(0),
+            is_due: AtomicBool::new(false),
             members: AtomicUsize::new(0),
             sends: AtomicBool::new(false),
             orphans: Mutex::default(),
@@ -457,6 +483,7 @@ impl Sandbox {
         self.reason.store(Reason::Live as u8, Ordering::Relaxed);
         self.fuel.store(amount(budgets.fuel), Ordering::Relaxed);
         self.allowance.store(amount(budgets.heap), Ordering::Relaxed);
+        self.overdraft.store(amount(budgets.heap) / OVERDRAFT, Ordering::Relaxed);
         self.messages.store(amount(budgets.messages), Ordering::Relaxed);
         self.time.store(amount(budgets.time.map(nanoseconds)), Ordering::Relaxed);
         self.measured.store(0, Ordering::Relaxed);

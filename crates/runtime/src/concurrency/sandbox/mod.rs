@@ -217,6 +217,8 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
         let report = sandbox.report();
         thread.mutator.native(|| vm.host().write_error(&report));
     }
+    let inner = vm.sandboxes.used().into_iter().filter(|other| other.is_in(sandbox));
+    inner.for_each(|inner| vm.sandboxes.set_not_due(inner));
     end_strands(thread, sandbox);
     end_lost_turns(thread, sandbox);
     vm.concurrency().timers.drop_messages_of(vm, sandbox);
