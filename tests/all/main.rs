@@ -71,6 +71,7 @@ mod sample;
 mod schedulers;
 mod shortages;
 mod succession;
+mod telemetry;
 mod terminal;
 mod tiers;
 mod traces;
@@ -114,6 +115,7 @@ fn main() -> ExitCode {
     trials.extend(schedulers::trials());
     trials.extend(shortages::trials());
     trials.extend(succession::trials());
+    trials.extend(telemetry::trials());
     trials.extend(terminal::trials());
     trials.extend(tiers::trials());
     trials.extend(traces::trials());
