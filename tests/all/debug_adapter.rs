@@ -529,7 +529,7 @@ fn no_way_back() -> Result<(), Failed> {
     let (strand, _) = client.stop()?;
     for request in ["stepBack", "reverseContinue", "squall/sent", "squall/written"] {
         let problem = client.tried(request, json!({ "threadId": strand }))?;
-        let needs = "going back needs a run with a seed, such as --seed=1";
+        let needs = "going back needs a run with a seed, such as --seed=1, or a replay";
         equal(problem, Err(needs.to_owned()))?;
     }
     client.ask("continue", json!({}))?;

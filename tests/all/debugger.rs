@@ -49,7 +49,8 @@ fn session(path: &Path, options: &[&str]) -> Result<(), Failed> {
     let command = command.strip_prefix("$ squall debug ").ok_or("there is no command line")?;
     let commands = expected.lines().filter_map(|line| line.strip_prefix(PROMPT));
     run.input = commands.map(|line| format!("{line}\n")).collect();
-    run.arguments = ["debug"].into_iter().chain(options).chain(command.split(' ')).map(str::to_owned).collect();
+    run.arguments =
+        ["debug"].into_iter().chain(options).chain(command.split(' ')).map(str::to_owned).collect();
     let result = run.execute();
     let written = format!("{head}\n{}", without_library_lines(&result.output));
     compare_with_file(path, &written).map_err(|difference| {

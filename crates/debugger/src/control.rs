@@ -372,7 +372,9 @@ impl Control {
         let mut frames = inspection::frames(thread);
         let Some(frame) = frames.next() else { return };
         let here = (number(thread), self.travel.moment(), frame.address(), key(place));
-        if self.counted.lock().insert(thread.worker_index(), here) != Some(here) {
+        // Without a seed there are no moments, and steps do not count.
+        let is_seeded = thread.vm.events.is_seeded();
+        if !is_seeded || self.counted.lock().insert(thread.worker_index(), here) != Some(here) {
             self.breakpoints.lock().count(place, frames.next().is_none());
         }
     }

@@ -485,6 +485,18 @@ impl<'a> Front<'a> {
         self.watched().into_iter().filter_map(target).collect()
     }
 
+    /// Whether the objects of all data breakpoints can get known in a run up to what a search has found: by a write, or where they
+    /// were known before.
+    fn can_introduce_all(&self, found: &Json) -> bool {
+        let end = moment_of(&found["found"]);
+        let writes = found["writes"].as_array();
+        let is_written = |id: &str| writes.into_iter().flatten().any(|write| write["id"] == id);
+        let mut targets =
+            self.watched().into_iter().filter_map(|id| Some((id, self.targets.get(id)?)));
+        // At the same moment, it may be later.
+        targets.all(|(id, target)| moment_of(&target["position"]) < end || is_written(id))
+    }
+
     /// A repetition has found these last writes of data breakpoints: their objects get known there as well, and earlier.
     fn know_writes(&mut self, writes: &Json) {
         for write in writes.as_array().into_iter().flatten() {
@@ -573,8 +585,7 @@ impl<'a> Front<'a> {
         if here["acted"].is_string() {
             return Ok(());
         }
-        let errand =
-            json!({ "seek": "stop", "to": here["position"], "printed": here["printed"] });
+        let errand = json!({ "seek": "stop", "to": here["position"], "printed": here["printed"] });
         let mut counts = self.finding(&errand, 0)?["counts"].take();
         for count in counts.as_array_mut().into_iter().flatten() {
             let own = count["id"].as_u64().and_then(|id| self.program.own(id));
@@ -648,7 +659,7 @@ impl<'a> Front<'a> {
             let Some((last, before)) = self.checkpoints.last_and_before(moment, skipped) else {
                 return Ok(found);
             };
-            if found["found"].is_object() {
+            if found["found"].is_object() && self.can_introduce_all(&found) {
                 return Ok(found);
             }
             if self.watched().is_empty() {

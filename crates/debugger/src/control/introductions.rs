@@ -139,7 +139,8 @@ impl Control {
     /// The places of a module where objects may get known, or are written that may be such ones.
     pub(super) fn introducing_places(&self, module: &'static LoadedModule) -> Vec<Place> {
         let introductions = self.introductions.lock();
-        let sought: Vec<Sought> = introductions.awaited.iter().map(|it| it.sought.clone()).collect();
+        let sought: Vec<Sought> =
+            introductions.awaited.iter().map(|it| it.sought.clone()).collect();
         let mut places = watches::writers_of(module, &sought);
         places.extend(introductions.awaited.iter().filter_map(|it| place_in(module, &it.at)));
         places
@@ -184,7 +185,11 @@ impl Control {
         let position = introductions.noted.iter().rfind(is_it).map(|noted| noted.position.clone());
         position.into_iter().for_each(|position| introductions.note_last(&id, position));
         let waiting = introductions.waiting.extract_if(.., |(other, _)| *other == id);
-        watches.set.extend(waiting.map(|(id, breakpoint)| Watch { id, breakpoint, target: target.clone() }));
+        watches.set.extend(waiting.map(|(id, breakpoint)| Watch {
+            id,
+            breakpoint,
+            target: target.clone(),
+        }));
     }
 
     /// A data breakpoint is about to tell a write.
@@ -211,9 +216,18 @@ impl Control {
     }
 
     /// The same for a write of a slot that no instruction names. *No GC point.*
-    pub(super) fn note_stored_candidates(&self, thread: &mut Thread, slot: usize, holder: Word, new: Word) {
+    pub(super) fn note_stored_candidates(
+        &self,
+        thread: &mut Thread,
+        slot: usize,
+        holder: Word,
+        new: Word,
+    ) {
         for (breakpoint, id, sought) in self.candidates() {
-            if sought.is_slot && sought.index == slot && inspection::slot_place(thread.vm, holder, &sought.name).is_some() {
+            if sought.is_slot
+                && sought.index == slot
+                && inspection::slot_place(thread.vm, holder, &sought.name).is_some()
+            {
                 let target = sought.target(thread.vm.debugging.keep(holder));
                 let write = Write { old: holder.object().slot(slot), new };
                 self.note_candidate(thread, Watch { id, breakpoint, target }, &write);
@@ -261,7 +275,8 @@ impl Control {
             target.is_some_and(|watch| watch.target.holder.get() == noted.holder.get())
         };
         let noted = introductions.noted.drain(..).filter(is_known);
-        let noted = noted.map(|it| Passed { order: it.order, position: it.position, body: it.body });
+        let noted =
+            noted.map(|it| Passed { order: it.order, position: it.position, body: it.body });
         noted.chain(stop).max_by_key(|passed| passed.order)
     }
 
