@@ -760,7 +760,7 @@ impl<'a> Front<'a> {
     ) -> Result<Prepared, String> {
         self.ask_of(copy, "initialize", &json!({}))?;
         self.ask_of(copy, "squall/introduce", &json!({ "targets": introductions }))?;
-        let needs_data = matches!(errand["seek"].as_str(), Some("stop" | "arrive"));
+        let needs_data = matches!(errand["seek"].as_str(), Some("stop" | "arrive" | "start"));
         for index in 0..self.settings.len() {
             let request = self.settings[index].request.clone();
             let command = request["command"].as_str().unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::process::Run;
 
 const RECORDED: &str = "tests/debugger/recorded.ns";
 const LONG: &str = "tests/debugger/long.ns";
-const WATCHES: &str = "tests/debugger/watches.ns";
+const PAST: &str = "tests/debugger/past.ns";
 
 /// A launched program, with these properties of the request.
 fn launched(properties: Json) -> Result<Client, Failed> {
@@ -56,11 +56,11 @@ pub(super) fn recording() -> Result<(), Failed> {
 
 /// The stops of data breakpoints have the client's numbers, and the client hears of those that are gone.
 pub(super) fn data_breakpoints() -> Result<(), Failed> {
-    let mut client = launched(json!({ "program": WATCHES, "seed": 1, "checkpointEvery": 1000 }))?;
-    client.ask("setBreakpoints", breakpoints(WATCHES, &[29]))?;
+    let mut client = launched(json!({ "program": PAST, "seed": 1, "checkpointEvery": 100 }))?;
+    client.ask("setBreakpoints", breakpoints(PAST, &[29]))?;
     client.ask("configurationDone", json!({}))?;
     let (strand, _) = client.stop()?;
-    let frame = client.frame_of(strand, "Watches>>main:")?;
+    let frame = client.frame_of(strand, "Past>>main:")?;
     let mut watch = |name: &str, condition: &str| -> Result<Json, Failed> {
         let info = client.ask("dataBreakpointInfo", json!({ "name": name, "frameId": frame }))?;
         Ok(json!({ "dataId": info["dataId"], "accessType": "write", "condition": condition }))
