@@ -31,6 +31,7 @@
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `shortages` | what the system refuses: memory, disk, output, threads | exit codes and messages |
 //! | `succession` | a program that makes sandboxes, one after the other | that they are freed: see [`succession`] |
+//! | `telemetry` | a program that sends spans | that they are of the published schema: see [`telemetry`] |
 //! | `traces` | a program with a bit of everything | the decoded traces of it: see [`traces`] |
 //! | `tiers` | the programs of `tests/language` with everything compiled at once | see [`tiers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
