@@ -2,6 +2,7 @@
 //! that stop while others run, clients that leave, and messages that no client should send. `main.rs` collects the tests as
 //! trials.
 
+mod attacks;
 mod past;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +17,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 15] = [
+    let sessions: [(&str, Session); 19] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -32,6 +33,10 @@ pub fn trials() -> Vec<Trial> {
         ("a_recording_goes_back", past::recording),
         ("data_breakpoints_of_the_past", past::data_breakpoints),
         ("a_copy_is_a_whole_process", past::copy_is_a_whole_process),
+        ("attacks_conditions", attacks::conditions),
+        ("attacks_leaving_in_the_middle", attacks::leaving_in_the_middle),
+        ("attacks_leaving_a_condition", attacks::leaving_a_condition),
+        ("attacks_two_clients", attacks::two_clients),
     ];
     let trial = |(name, session): (&str, Session)| Trial::test(format!("adapter {name}"), session);
     sessions.into_iter().map(trial).collect()

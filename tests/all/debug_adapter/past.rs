@@ -1,6 +1,6 @@
 //! Sessions of an editor that goes back: in a recording, with data breakpoints, and in processes that are copies.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const LONG: &str = "tests/debugger/long.ns";
 const PAST: &str = "tests/debugger/past.ns";
 
 /// A launched program, with these properties of the request.
-fn launched(properties: Json) -> Result<Client, Failed> {
+pub(super) fn launched(properties: Json) -> Result<Client, Failed> {
     let mut client = Client::new();
     client.ask("initialize", json!({ "adapterID": "squall" }))?;
     client.ask("launch", properties)?;
@@ -94,22 +94,25 @@ fn gone_breakpoint(client: &mut Client) -> Result<Json, Failed> {
     }
 }
 
-/// The processes with this word in their command line that have several threads: no checkpoint has.
-fn busy(word: &str) -> Vec<(i32, PathBuf)> {
+/// The programs under a debugger with this word in their command line, checkpoints among them, and their folders.
+pub(super) fn processes(word: &str) -> Vec<(i32, PathBuf)> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_meant = |folder: &PathBuf| {
         let line = std::fs::read_to_string(folder.join("cmdline")).unwrap_or_default();
-        let threads = std::fs::read_dir(folder.join("task")).map_or(0, Iterator::count);
-        line.contains("--debug-connect")
-            && line.split('\0').any(|other| other == word)
-            && threads > 1
+        line.contains("--debug-connect") && line.split('\0').any(|other| other == word)
     };
     let number = |folder: PathBuf| Some((folder.file_name()?.to_str()?.parse().ok()?, folder));
     all.map(|entry| entry.path()).filter(is_meant).filter_map(number).collect()
 }
 
+/// Those with several threads: no checkpoint has.
+fn busy(word: &str) -> Vec<(i32, PathBuf)> {
+    let threads = |folder: &Path| std::fs::read_dir(folder.join("task")).map_or(0, Iterator::count);
+    processes(word).into_iter().filter(|(_, folder)| threads(folder) > 1).collect()
+}
+
 /// Waits until something is so.
-fn wait_until(mut is_so: impl FnMut() -> bool) -> Result<(), Failed> {
+pub(super) fn wait_until(mut is_so: impl FnMut() -> bool) -> Result<(), Failed> {
     let begin = Instant::now();
     while !is_so() {
         if begin.elapsed() > PATIENCE {
