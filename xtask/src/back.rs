@@ -1,8 +1,8 @@
 //! `cargo xtask back`: measures how long the debugger takes to go back at the end of a long run. `main` calls [`run`].
 //!
-//! A session with `squall debug` runs the program up to a breakpoint behind its loop. Each way back begins there, and is measured
-//! from the command until the line is shown where the program stands then. The median of several is printed, with the time of the
-//! run.
+//! A session with `squall debug` runs the program up to the last turn of its loop, and steps into a method. Each way back begins there,
+//! and is measured from the command until the line is shown where the program stands then. The median of several is printed, with
+//! the time of the run.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,8 +14,9 @@ use clap::Args;
 use crate::{builds, root};
 
 const PROGRAM: &str = "benchmarks/back/back.ns";
-/// The text of the line behind the loop.
-const END: &str = "sum println.";
+/// The text of the line at the end of a turn of the loop, and of the line in the method that it calls.
+const TURN: &str = "counter increment";
+const INSIDE: &str = "count:: count + 1";
 /// How long a step back may take.
 const BAR: Duration = Duration::from_secs(1);
 
@@ -56,15 +57,18 @@ pub fn run(arguments: &Arguments) -> bool {
 /// Measures both ways back, and prints them. Answers the time of a step.
 fn measure(squall: &Path, arguments: &Arguments) -> Result<Duration, String> {
     let text = std::fs::read_to_string(root().join(PROGRAM)).map_err(|error| error.to_string())?;
-    let line = text.lines().position(|line| line.trim() == END).ok_or("the program has no end")?;
+    let line =
+        text.lines().position(|line| line.contains(TURN)).ok_or("the program has no loop")?;
     let mut session = Session::begin(squall, arguments.millions)?;
-    session.tell(&format!("break {}", line + 1))?;
+    session.tell(&format!("break {} if part = {}", line + 1, arguments.millions * 10))?;
     session.await_line(|line| line.starts_with("breakpoint 1"))?;
-    let length = session.timed("run", END)?;
+    let length = session.timed("run", TURN)?;
     println!("the run: {:.1} s", length.as_secs_f64());
-    let step = session.median("back", "sum:: make:", arguments.times)?;
+    session.timed("step", INSIDE)?;
+    let step = session.median(("back", TURN), &[("step", INSIDE)], arguments.times)?;
     println!("a step back: {:.3} s", step.as_secs_f64());
-    let write = session.median("written counter count", "count:: count + 1", arguments.times)?;
+    let again = [("continue", TURN), ("step", INSIDE)];
+    let write = session.median(("written count", INSIDE), &again, arguments.times)?;
     println!("back to the last write of a slot: {:.3} s", write.as_secs_f64());
     Ok(step)
 }
@@ -99,7 +103,7 @@ impl Session {
         writeln!(self.input, "{command}").map_err(|error| error.to_string())
     }
 
-    fn await_line(&mut self, is_it: impl Fn(&str) -> bool) -> Result<(), String> {
+    fn await_line(&mut self, mut is_it: impl FnMut(&str) -> bool) -> Result<(), String> {
         let mut heard = String::new();
         loop {
             let mut line = String::new();
@@ -116,16 +120,30 @@ impl Session {
     fn timed(&mut self, command: &str, text: &str) -> Result<Duration, String> {
         let begin = Instant::now();
         self.tell(command)?;
-        self.await_line(|line| line.starts_with(' ') && line.contains(text))?;
-        Ok(begin.elapsed())
+        let mut shown = String::new();
+        self.await_line(|line| {
+            shown = line.to_owned();
+            line.starts_with(' ')
+        })?;
+        match shown.contains(text) {
+            true => Ok(begin.elapsed()),
+            false => Err(format!("`{command}` leads to another line: {shown}")),
+        }
     }
 
-    /// The median time of a way back, each time from the end of the run.
-    fn median(&mut self, command: &str, text: &str, times: u32) -> Result<Duration, String> {
+    /// The median time of a way back; the other commands lead to its beginning again. Each comes with the line that it leads to.
+    fn median(
+        &mut self,
+        (command, text): (&str, &str),
+        again: &[(&str, &str)],
+        times: u32,
+    ) -> Result<Duration, String> {
         let mut samples = Vec::new();
         for _ in 0..times {
             samples.push(self.timed(command, text)?);
-            self.timed("continue", END)?;
+            for (command, text) in again {
+                self.timed(command, text)?;
+            }
         }
         samples.sort_unstable();
         Ok(samples[samples.len() / 2])
