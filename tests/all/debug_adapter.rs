@@ -2,6 +2,9 @@
 //! that stop while others run, clients that leave, and messages that no client should send. `main.rs` collects the tests as
 //! trials.
 
+mod attacks;
+mod past;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -14,7 +17,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 12] = [
+    let sessions: [(&str, Session); 19] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -27,6 +30,13 @@ pub fn trials() -> Vec<Trial> {
         ("a_race_is_followed_back_to_its_write", race_is_followed_back),
         ("no_way_back", no_way_back),
         ("a_data_breakpoint_in_code_that_runs", data_breakpoint_in_running_code),
+        ("a_recording_goes_back", past::recording),
+        ("data_breakpoints_of_the_past", past::data_breakpoints),
+        ("a_copy_is_a_whole_process", past::copy_is_a_whole_process),
+        ("attacks_conditions", attacks::conditions),
+        ("attacks_leaving_in_the_middle", attacks::leaving_in_the_middle),
+        ("attacks_leaving_a_condition", attacks::leaving_a_condition),
+        ("attacks_two_clients", attacks::two_clients),
     ];
     let trial = |(name, session): (&str, Session)| Trial::test(format!("adapter {name}"), session);
     sessions.into_iter().map(trial).collect()
@@ -529,7 +539,7 @@ fn no_way_back() -> Result<(), Failed> {
     let (strand, _) = client.stop()?;
     for request in ["stepBack", "reverseContinue", "squall/sent", "squall/written"] {
         let problem = client.tried(request, json!({ "threadId": strand }))?;
-        let needs = "going back needs a run with a seed, such as --seed=1";
+        let needs = "going back needs a run with a seed, such as --seed=1, or a replay";
         equal(problem, Err(needs.to_owned()))?;
     }
     client.ask("continue", json!({}))?;

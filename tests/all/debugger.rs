@@ -36,16 +36,44 @@ pub fn trials() -> Vec<Trial> {
 fn session(path: &Path, options: &[&str]) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
     let (first, expected) = text.split_once('\n').ok_or("there is no command line")?;
-    let command = first.strip_prefix("$ squall debug ").ok_or("it begins with the command line")?;
+    let mut run = Run::new(["debug"]);
+    let (head, command, options) = match first.strip_prefix("$ squall run ") {
+        Some(recorded) => {
+            let command = expected.lines().next().ok_or("nothing follows the recorded run")?;
+            let (of_recording, of_debugger) = parted(options);
+            record(&mut run, of_recording, recorded)?;
+            (format!("{first}\n{command}"), command, of_debugger)
+        }
+        None => (first.to_owned(), first, options.to_vec()),
+    };
+    let command = command.strip_prefix("$ squall debug ").ok_or("there is no command line")?;
     let commands = expected.lines().filter_map(|line| line.strip_prefix(PROMPT));
-    let arguments = ["debug"].into_iter().chain(options.iter().copied());
-    let mut run = Run::new(arguments.chain(command.split(' ')));
     run.input = commands.map(|line| format!("{line}\n")).collect();
+    run.arguments =
+        ["debug"].into_iter().chain(options).chain(command.split(' ')).map(str::to_owned).collect();
     let result = run.execute();
-    let written = format!("{first}\n{}", without_library_lines(&result.output));
+    let written = format!("{head}\n{}", without_library_lines(&result.output));
     compare_with_file(path, &written).map_err(|difference| {
         format!("{difference}\n{}\nrepeat it with\n  {}", result.error, run.repetition()).into()
     })
+}
+
+/// The options that a recorded run has, as those of `squall run`, and those that its debugger has.
+fn parted<'o>(options: &[&'o str]) -> (Vec<&'o str>, Vec<&'o str>) {
+    let of_run = options.iter().filter_map(|option| option.strip_prefix("--option=")).collect();
+    let of_debugger = options.iter().copied().filter(|option| !option.starts_with("--option="));
+    (of_run, of_debugger.collect())
+}
+
+/// Records a run, in the folder of the session's own.
+fn record(run: &mut Run, options: Vec<&str>, command: &str) -> Result<(), Failed> {
+    let words = ["run"].into_iter().chain(options).chain(command.split(' '));
+    run.arguments = words.map(str::to_owned).collect();
+    let recorded = run.execute();
+    match recorded.exit {
+        0 => Ok(()),
+        _ => Err(format!("the run is not recorded: {recorded:?}").into()),
+    }
 }
 
 /// The text with `…` in place of the lines of the library, which change.

@@ -31,6 +31,7 @@
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `shortages` | what the system refuses: memory, disk, output, threads | exit codes and messages |
 //! | `succession` | a program that makes sandboxes, one after the other | that they are freed: see [`succession`] |
+//! | `telemetry` | a program that sends spans | that they are of the published schema: see [`telemetry`] |
 //! | `traces` | a program with a bit of everything | the decoded traces of it: see [`traces`] |
 //! | `tiers` | the programs of `tests/language` with everything compiled at once | see [`tiers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
@@ -71,6 +72,7 @@ mod sample;
 mod schedulers;
 mod shortages;
 mod succession;
+mod telemetry;
 mod terminal;
 mod tiers;
 mod traces;
@@ -114,6 +116,7 @@ fn main() -> ExitCode {
     trials.extend(schedulers::trials());
     trials.extend(shortages::trials());
     trials.extend(succession::trials());
+    trials.extend(telemetry::trials());
     trials.extend(terminal::trials());
     trials.extend(tiers::trials());
     trials.extend(traces::trials());

@@ -25,9 +25,11 @@
 //! | `site` | the documentation and the reference of the library, as pages |
 //! | `vsix` | the extension for Visual Studio Code, as a file |
 //! | `dist` | what a release consists of: archive, packages, image, lists; the library for C and C++ |
+//! | `back` | measures how long the debugger takes to go back in a run of ten seconds |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
+mod back;
 mod bench;
 mod builds;
 mod checks;
@@ -91,6 +93,8 @@ enum Command {
     Seeds(seeds::Arguments),
     /// Recorded runs, and their replays
     Recordings(recordings::Arguments),
+    /// Measure how long the debugger takes to go back
+    Back(back::Arguments),
     /// Random histories of transactions, under very many schedules
     Histories(histories::Arguments),
     /// A program of mixed load, for minutes
@@ -131,6 +135,7 @@ fn main() -> ExitCode {
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Recordings(arguments) => recordings::run(&arguments),
+        Command::Back(arguments) => back::run(&arguments),
         Command::Histories(arguments) => histories::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),

@@ -26,7 +26,7 @@ use squall::{
     SchedulingPolicy, Tracing,
 };
 
-pub use observing::{Observe, Top};
+pub use observing::{Debugging, Observe, Top};
 pub use packages::{Add, Build, New, PackageArguments, Remove, Tree, Update, Vendor};
 pub use testing::{Bench, Test, TestModules};
 
@@ -94,17 +94,8 @@ pub struct Run {
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub report: Vec<Report>,
 
-    /// Wait for a debugger at this port of the machine, or at any that is free
-    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
-    pub debug: Option<u16>,
-
-    /// Connect to the debugger at this port of the machine
-    #[arg(long, value_name = "PORT", hide = true)]
-    pub debug_connect: Option<u16>,
-
-    /// The run repeats another one, which has shown all warnings
-    #[arg(long, hide = true)]
-    pub debug_again: bool,
+    #[command(flatten)]
+    pub debugging: Debugging,
 
     /// Serve a page that shows what the program does, at this port of the machine, or at any that is free; with `control`,
     /// the page can also suspend and end strands
@@ -130,6 +121,9 @@ pub struct Run {
 /// replay ends with a report.
 #[derive(Args, Debug)]
 pub struct Replay {
+    #[command(flatten)]
+    pub debugging: Debugging,
+
     /// The recording
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
@@ -363,10 +357,12 @@ pub struct Lsp {
 /// Debug a program on the terminal, or serve an editor.
 ///
 /// Without a program, the command speaks the Debug Adapter Protocol on the standard input and output. The editor's `launch`
-/// request names the program, and may have `args`, `options` of `squall run`, `seed`, `cwd` and `env`; `attach` has the
-/// port that `squall run --debug` shows.
+/// request names the program, and may have `args`, `options` of `squall run`, `seed`, `cwd` and `env`; or it names a
+/// `recording`. `attach` has the port that `squall run --debug` or `squall replay --debug` shows.
 #[derive(Args, Debug)]
-#[command(override_usage = "squall debug [OPTIONS] [FILE [ARGUMENTS]…]")]
+#[command(
+    override_usage = "squall debug [OPTIONS] [FILE [ARGUMENTS]…]\n       squall debug --replay=FILE"
+)]
 pub struct Debug {
     /// An option of `squall run` for the program, such as --option=--seed=3; may be repeated
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true, action = ArgAction::Append)]
@@ -375,6 +371,10 @@ pub struct Debug {
     /// Repeat the schedule with this number, as `squall run --seed`; the run can go back then
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
+
+    /// Debug the repetition of a run that `squall run --record=FILE` has recorded; it can go back
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "options", "seed"])]
+    pub replay: Option<PathBuf>,
 
     /// What stops with a strand that stops
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]

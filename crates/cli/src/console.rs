@@ -11,7 +11,7 @@
 
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdout};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use squall::Surroundings;
@@ -70,7 +70,6 @@ fn new_part(stream: usize, text: &str) -> &[u8] {
 pub struct Console {
     output: Arc<Output>,
     is_terminal: bool,
-    has_begun: Once,
 }
 
 /// Output that is not written yet.
@@ -79,6 +78,8 @@ struct Output {
     buffer: Mutex<Buffer>,
     /// Tells the writing thread that there is output.
     has_bytes: Condvar,
+    /// Set when the threads were started.
+    has_begun: OnceLock<()>,
 }
 
 #[derive(Default)]
@@ -96,17 +97,30 @@ impl Console {
         let is_terminal = stdout().is_terminal();
         let output: Arc<Output> = Arc::default();
         _ = OUTPUT.set(output.clone());
-        Console { output, is_terminal, has_begun: Once::new() }
+        Console { output, is_terminal }
     }
+}
 
-    /// Starts to write delayed output, while the process lives and when a signal ends it.
-    fn begin(&self) {
-        let output = self.output.clone();
-        let writer = std::thread::Builder::new().name("output".into());
-        // Without the thread, output is written without the time limit.
-        _ = writer.spawn(move || write_what_waits(&output));
-        flush_at_signals(self.output.clone());
+/// This process is a copy of another one, and has none of its threads: starts those again that were here.
+pub fn begin_again() {
+    squall_system::signals::begin_again();
+    if let Some(output) = OUTPUT.get().filter(|output| output.has_begun.get().is_some()) {
+        begin_writer(output);
     }
+}
+
+/// Starts to write delayed output, while the process lives and when a signal ends it.
+fn begin(output: &Arc<Output>) {
+    begin_writer(output);
+    flush_at_signals(output.clone());
+}
+
+/// Starts the thread that writes delayed output.
+fn begin_writer(output: &Arc<Output>) {
+    let output = output.clone();
+    let writer = std::thread::Builder::new().name("output".into());
+    // Without the thread, output is written without the time limit.
+    _ = writer.spawn(move || write_what_waits(&output));
 }
 
 impl Surroundings for Console {
@@ -138,7 +152,7 @@ impl Surroundings for Console {
         if must_wake {
             self.output.has_bytes.notify_one();
         }
-        self.has_begun.call_once(|| self.begin());
+        self.output.has_begun.get_or_init(|| begin(&self.output));
     }
 
     fn write_error(&self, text: &str) {

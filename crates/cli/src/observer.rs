@@ -2,11 +2,29 @@
 //! of its strands on the standard error output, and goes on. `squall run` installs the handler, and `squall dump` sends
 //! the signal.
 
+use std::sync::OnceLock;
+
 use crate::console::print_error;
 
+/// What describes the program.
+static DESCRIBE: OnceLock<Box<dyn Fn() -> String + Send + Sync>> = OnceLock::new();
+
 /// Writes the description whenever the process gets `SIGQUIT`.
+pub fn describe_on_quit(describe: impl Fn() -> String + Send + Sync + 'static) {
+    DESCRIBE.get_or_init(|| Box::new(describe));
+    listen();
+}
+
+/// This process is a copy of one that had described itself: so does it.
+pub fn begin_again() {
+    if DESCRIBE.get().is_some() {
+        listen();
+    }
+}
+
+/// Starts the thread that waits for the signal.
 #[cfg(unix)]
-pub fn describe_on_quit(describe: impl Fn() -> String + Send + 'static) {
+fn listen() {
     use signal_hook::consts::SIGQUIT;
     use signal_hook::iterator::Signals;
 
@@ -15,14 +33,14 @@ pub fn describe_on_quit(describe: impl Fn() -> String + Send + 'static) {
     let observer = std::thread::Builder::new().name("observer".into());
     _ = observer.spawn(move || {
         for _ in signals.forever() {
-            print_error(&describe());
+            DESCRIBE.get().into_iter().for_each(|describe| print_error(&describe()));
         }
     });
 }
 
 /// This system has no such signal.
 #[cfg(not(unix))]
-pub fn describe_on_quit(_: impl Fn() -> String + Send + 'static) {}
+fn listen() {}
 
 /// Makes the program with this process number describe itself.
 #[cfg(unix)]

@@ -42,8 +42,10 @@ pub struct Breakpoint {
     pub request: Request,
     /// The line where it stands, if any code was found.
     pub line: Option<u32>,
-    /// How often it was reached.
+    /// How often it was reached, if it counts or is a data breakpoint.
     pub reached: u64,
+    /// Whether that is since the beginning of the run.
+    pub is_counted: bool,
 }
 
 /// All breakpoints.
@@ -62,6 +64,14 @@ pub struct Breakpoints {
     ends: HashMap<usize, (Place, Vec<u64>)>,
     /// Breakpoints for a step of a strand, which are gone once that strand has come to one of their places.
     hidden: HashMap<u64, u64>,
+    /// How often those were reached that are gone with the client that had set them, by their [`spot`]s: this process may be a
+    /// copy, to which the same ones are told anew.
+    remembered: HashMap<String, u64>,
+}
+
+/// What a breakpoint is about, whatever its conditions are.
+fn spot(place: &str, request: &Request) -> String {
+    format!("{place}:{}:{}", request.line, request.column.unwrap_or_default())
 }
 
 /// The changes of code that a change of breakpoints needs.
@@ -80,10 +90,14 @@ impl Breakpoints {
         vm: &'static Vm,
         path: &Path,
         requests: Vec<Request>,
+        has_begun: bool,
     ) -> (Vec<Breakpoint>, Changes) {
         let path = absolute(path);
         let old = self.files.remove(&path).unwrap_or_default();
-        let new = requests.into_iter().map(|request| self.make(request)).collect();
+        old.iter().for_each(|old| self.remember(&path.to_string_lossy(), old));
+        let mut make = |request| self.make_counted(&path.to_string_lossy(), request, has_begun);
+        let new = requests.into_iter().map(&mut make).collect();
+        old.iter().for_each(|old| self.forget(&path.to_string_lossy(), old));
         self.files.insert(path.clone(), new);
         let changes = self.place_again(vm, &old.iter().map(|old| old.id).collect::<Vec<_>>());
         (self.files[&path].clone(), changes)
@@ -94,16 +108,19 @@ impl Breakpoints {
         &mut self,
         vm: &'static Vm,
         requests: Vec<(String, Request)>,
+        has_begun: bool,
     ) -> (Vec<Breakpoint>, Changes) {
-        let old: Vec<u64> = self.functions.iter().map(|(_, old)| old.id).collect();
-        self.functions.clear();
+        let functions = std::mem::take(&mut self.functions);
+        functions.iter().for_each(|(name, old)| self.remember(name, old));
+        let old: Vec<u64> = functions.iter().map(|(_, old)| old.id).collect();
         for (name, request) in requests {
-            let mut breakpoint = self.make(request);
+            let mut breakpoint = self.make_counted(&name, request, has_begun);
             if points::named(&name).is_some() || points::event_named(&name).is_some() {
                 breakpoint.line = Some(0);
             }
             self.functions.push((name, breakpoint));
         }
+        functions.iter().for_each(|(name, old)| self.forget(name, old));
         let changes = self.place_again(vm, &old);
         (self.functions.iter().map(|(_, breakpoint)| breakpoint.clone()).collect(), changes)
     }
@@ -180,7 +197,64 @@ impl Breakpoints {
     /// A breakpoint with a new number.
     pub(crate) fn make(&mut self, request: Request) -> Breakpoint {
         self.next += 1;
-        Breakpoint { id: self.next, request, line: None, reached: 0 }
+        Breakpoint { id: self.next, request, line: None, reached: 0, is_counted: false }
+    }
+
+    /// The same; it goes on to count where one was that is gone.
+    fn make_counted(&mut self, place: &str, request: Request, has_begun: bool) -> Breakpoint {
+        let known = self.remembered.get(&spot(place, &request)).copied();
+        let is_counted = known.is_some() || !has_begun || request.hits.is_none();
+        Breakpoint { reached: known.unwrap_or_default(), is_counted, ..self.make(request) }
+    }
+
+    /// The breakpoint is gone, and the same may come again.
+    fn remember(&mut self, place: &str, gone: &Breakpoint) {
+        if gone.request.hits.is_some() && gone.is_counted {
+            self.remembered.insert(spot(place, &gone.request), gone.reached);
+        }
+    }
+
+    /// The breakpoint does not come again.
+    fn forget(&mut self, place: &str, gone: &Breakpoint) {
+        self.remembered.remove(&spot(place, &gone.request));
+    }
+
+    /// Forgets the breakpoints that were gone with their client: all of the next one's are told.
+    pub fn forget_remembered(&mut self) {
+        self.remembered.clear();
+    }
+
+    /// How often the breakpoints were reached that count.
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        let all = self.files.values().flatten().chain(self.functions.iter().map(|(_, each)| each));
+        let counting = all.filter(|each| each.request.hits.is_some() && each.is_counted);
+        counting.map(|each| (each.id, each.reached)).collect()
+    }
+
+    /// A repetition of the run has counted how often a breakpoint was reached.
+    pub fn set_count(&mut self, id: u64, count: u64) {
+        for breakpoint in self.all_mut().filter(|each| each.id == id) {
+            (breakpoint.reached, breakpoint.is_counted) = (count, true);
+        }
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Breakpoint> {
+        let of_functions = self.functions.iter_mut().map(|(_, breakpoint)| breakpoint);
+        self.files.values_mut().flatten().chain(of_functions)
+    }
+
+    /// The breakpoints at a place count that a strand has come there.
+    pub fn count(&mut self, place: Place, is_end: bool) {
+        let ids = self.ids_at(place, is_end);
+        for breakpoint in self.all_mut().filter(|each| ids.contains(&each.id)) {
+            breakpoint.reached += u64::from(breakpoint.request.hits.is_some());
+        }
+    }
+
+    fn ids_at(&self, place: Place, is_end: bool) -> Vec<u64> {
+        let here = self.places.get(&key(place));
+        let ends = self.ends.get(&key(place)).filter(|_| is_end);
+        here.into_iter().chain(ends).flat_map(|(_, ids)| ids).copied().collect()
     }
 
     /// Finds the places of all breakpoints that have none, without those that are gone.
@@ -233,20 +307,11 @@ impl Breakpoints {
         (new, found)
     }
 
-    /// The breakpoints at a place, where a turn returns from its bottom frame or not. Each counts as reached.
-    pub fn reach(&mut self, place: Place, is_end: bool) -> Vec<Breakpoint> {
-        let here = self.places.get(&key(place));
-        let ends = self.ends.get(&key(place)).filter(|_| is_end);
-        let ids: Vec<u64> =
-            here.into_iter().chain(ends).flat_map(|(_, ids)| ids).copied().collect();
-        let of_files = self.files.values_mut().flatten();
-        let of_functions = self.functions.iter_mut().map(|(_, breakpoint)| breakpoint);
-        let mut reached = Vec::new();
-        for breakpoint in of_files.chain(of_functions).filter(|each| ids.contains(&each.id)) {
-            breakpoint.reached += 1;
-            reached.push(breakpoint.clone());
-        }
-        reached
+    /// The breakpoints at a place, where a turn returns from its bottom frame or not.
+    pub fn at(&self, place: Place, is_end: bool) -> Vec<Breakpoint> {
+        let ids = self.ids_at(place, is_end);
+        let all = self.files.values().flatten().chain(self.functions.iter().map(|(_, each)| each));
+        all.filter(|each| ids.contains(&each.id)).cloned().collect()
     }
 
     /// The breakpoint of an event that has happened, which counts as reached.
@@ -292,8 +357,12 @@ impl Breakpoints {
 
     /// Forgets all breakpoints; answers their places.
     pub fn clear(&mut self) -> Changes {
-        self.files.clear();
-        self.functions.clear();
+        for (path, gone) in std::mem::take(&mut self.files) {
+            gone.iter().for_each(|gone| self.remember(&path.to_string_lossy(), gone));
+        }
+        for (name, gone) in std::mem::take(&mut self.functions) {
+            self.remember(&name, &gone);
+        }
         self.hidden.clear();
         let places = self.places.drain().map(|(_, (place, _))| place);
         let ends = self.ends.drain().map(|(_, (place, _))| place);

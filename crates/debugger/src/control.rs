@@ -2,14 +2,17 @@
 //! server sets breakpoints here, and sends what the stopped thread is to do.
 //!
 //! `pauses` has what happens while a strand is stopped, `steps` how it goes on by a step, `after` how it stops after an event,
-//! `travel` how a run is repeated, and `checkpoints` from where.
+//! `travel` how a run is repeated, `checkpoints` from where, and `introductions` how the objects of data breakpoints get known
+//! in that.
 
 mod after;
 pub(crate) mod checkpoints;
+pub mod introductions;
 pub mod pauses;
 mod steps;
 pub mod travel;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, PoisonError};
@@ -28,6 +31,7 @@ use squall_runtime::state::vm::Vm;
 
 use after::{After, Happened};
 use checkpoints::Checkpoints;
+use introductions::Introductions;
 use pauses::Pauses;
 use steps::{Stepping, is_of_library, number, place_of, set_steps};
 use travel::{Position, Travel};
@@ -51,7 +55,8 @@ pub enum Event {
     /// A breakpoint has found its code.
     Found(Breakpoint),
     /// A repetition has come to its end: the last stop or line before it, with the body for the client; or why it does not.
-    Repeated(Result<Option<(Position, serde_json::Value)>, &'static str>),
+    /// The last value has the last writes that data breakpoints have told.
+    Repeated(Result<Option<(Position, serde_json::Value)>, &'static str>, serde_json::Value),
     /// The program has ended with this exit code; the sender hears when the user knows all.
     Ended(i32, Sender<()>),
 }
@@ -114,6 +119,8 @@ pub struct Control {
     exceptions: Mutex<Exceptions>,
     /// The data breakpoints.
     pub watches: Mutex<Watches>,
+    /// What a repetition has heard of the objects of data breakpoints.
+    pub(crate) introductions: Mutex<Introductions>,
     /// Where messages and strands come from.
     pub origins: Origins,
     pub(crate) goals: Mutex<Goals>,
@@ -121,6 +128,8 @@ pub struct Control {
     pub(crate) steps: Mutex<Vec<Stepping>>,
     pub(crate) pauses: Pauses,
     pub(crate) travel: Travel,
+    /// Where each worker has counted last: the strand, the moment, the frame and the place.
+    counted: Mutex<HashMap<u32, (u64, u64, usize, usize)>>,
     /// What the program writes.
     pub(crate) printed: Printed,
     /// A bit for each kind of event for which there is a breakpoint.
@@ -151,6 +160,8 @@ pub struct Printed {
     pub log: Option<fn(&str)>,
     /// Runs something while no other thread writes.
     pub alone: fn(&mut dyn FnMut()),
+    /// In a copy of the process, which has none of its threads: starts those again that write, and wait for signals.
+    pub begin_again: fn(),
 }
 
 /// What the server needs.
@@ -169,12 +180,14 @@ impl Control {
             breakpoints: Mutex::default(),
             exceptions: Mutex::default(),
             watches: Mutex::default(),
+            introductions: Mutex::default(),
             origins: Origins::default(),
             goals: Mutex::default(),
             has_goals: AtomicBool::new(false),
             steps: Mutex::default(),
             pauses: Pauses::default(),
             travel: Travel::default(),
+            counted: Mutex::default(),
             printed,
             wanted_events: AtomicU64::new(0),
             happened: Mutex::default(),
@@ -191,7 +204,8 @@ impl Control {
     /// A module was loaded: none of its code has run.
     pub fn loaded(&self, module: &'static LoadedModule) {
         let (mut new, found) = self.breakpoints.lock().search(module);
-        let writers = watches::writers(module, &self.watches.lock());
+        let mut writers = watches::writers(module, &self.watches.lock());
+        writers.extend(self.introducing_places(module));
         new.extend(self.breakpoints.lock().add_writers(writers));
         new.extend(self.sought_writers(module));
         debugging::set_unreached(Vm::of_process(), &new);
@@ -230,16 +244,21 @@ impl Control {
             watches.set.clear();
             let mut set = Vec::new();
             for (id, request) in requests {
-                let Some(target) = watches.target(&id) else {
-                    set.push(Err(format!("{id} is not known any more")));
-                    continue;
-                };
                 let breakpoint = Breakpoint { line: Some(0), ..breakpoints.make(request) };
-                set.push(Ok(breakpoint.clone()));
-                watches.set.push(Watch { breakpoint, target });
+                match watches.target(&id) {
+                    Some(target) => {
+                        set.push(Ok(breakpoint.clone()));
+                        watches.set.push(Watch { id, breakpoint, target });
+                    }
+                    None if self.await_watch(&id, &breakpoint) => set.push(Ok(breakpoint)),
+                    None => set.push(Err(format!("{id} is not known any more"))),
+                }
             }
-            let modules = vm.modules.all();
-            let writers = modules.flat_map(|module| watches::writers(module, &watches)).collect();
+            let mut writers = Vec::new();
+            for module in vm.modules.all() {
+                writers.extend(watches::writers(module, &watches));
+                writers.extend(self.introducing_places(module));
+            }
             (set, breakpoints.set_writers(writers))
         })
     }
@@ -318,7 +337,8 @@ impl Control {
             thread.mutator.native(|| debugging::change(vm, &changes.set, &changes.removed));
             return self.stop(thread, Reason::Step);
         }
-        let reached = self.breakpoints.lock().reach(place, is_end);
+        self.count(thread, place);
+        let reached = self.breakpoints.lock().at(place, is_end);
         let mut ids = Vec::new();
         for breakpoint in reached {
             if self.counts(thread, &breakpoint) {
@@ -347,6 +367,18 @@ impl Control {
         );
     }
 
+    /// The breakpoints at a place count that the strand has come there, once.
+    pub(crate) fn count(&self, thread: &Thread, place: Place) {
+        let mut frames = inspection::frames(thread);
+        let Some(frame) = frames.next() else { return };
+        let here = (number(thread), self.travel.moment(), frame.address(), key(place));
+        // Without a seed there are no moments, and steps do not count.
+        let is_seeded = thread.vm.events.is_seeded();
+        if !is_seeded || self.counted.lock().insert(thread.worker_index(), here) != Some(here) {
+            self.breakpoints.lock().count(place, frames.next().is_none());
+        }
+    }
+
     /// Whether the breakpoint of an event, which has happened, is to stop the strand. If it logs, it does that.
     fn counts_event(&self, thread: &mut Thread, id: u64) -> bool {
         let Some(breakpoint) = self.breakpoints.lock().reach_event(id) else { return false };
@@ -359,14 +391,28 @@ impl Control {
         false
     }
 
+    /// Handles the data breakpoints that the instruction at a place is about. *GC point.*
+    fn stop_before_write(&self, thread: &mut Thread, place: Place) {
+        if self.travel.is_repeating() {
+            self.note_candidates(thread, place);
+        }
+        if self.watches.lock().set.is_empty() {
+            return;
+        }
+        let Some(frame) = inspection::frames(thread).next() else { return };
+        let writes = self.watches.lock().reach(thread.vm, frame, place);
+        self.stop_at_writes(thread, writes);
+    }
+
     /// Handles the data breakpoints whose targets are about to be written. *GC point.*
     fn stop_at_writes(&self, thread: &mut Thread, writes: Vec<(Watch, Write)>) {
         // All words come before the first GC point.
         let tell = |(watch, write): (Watch, Write)| {
             let counts = self.counts_write(thread, &watch, &write);
-            let text = |word| inspection::text(thread.vm, word);
-            let name = &watch.target.name;
-            let change = format!("{name}: {} → {}", text(write.old), text(write.new));
+            let change = watch.told(thread.vm, &write);
+            if counts {
+                self.note_told(thread, &watch.id);
+            }
             counts.then_some(Reason::Write(watch.breakpoint.id, change))
         };
         let reasons: Vec<Reason> = writes.into_iter().filter_map(tell).collect();
@@ -377,7 +423,9 @@ impl Control {
 
     /// Whether the count and the condition of a data breakpoint are met. *No GC point.*
     fn counts_write(&self, thread: &mut Thread, watch: &Watch, write: &Write) -> bool {
-        if watch.breakpoint.request.hits.is_some_and(|hits| watch.breakpoint.reached < hits) {
+        // A repetition need not begin where the data breakpoint was set.
+        let hits = watch.breakpoint.request.hits.filter(|_| !self.travel.is_repeating());
+        if hits.is_some_and(|hits| watch.breakpoint.reached < hits) {
             return false;
         }
         let Some(condition) = &watch.breakpoint.request.condition else { return true };
@@ -396,8 +444,7 @@ impl Control {
 
     /// Whether a breakpoint's count and condition are met.
     fn counts(&self, thread: &mut Thread, breakpoint: &Breakpoint) -> bool {
-        let hits = breakpoint.request.hits.filter(|_| !self.travel.is_repeating());
-        if hits.is_some_and(|hits| breakpoint.reached < hits) {
+        if breakpoint.request.hits.is_some_and(|hits| breakpoint.reached < hits) {
             return false;
         }
         let Some(condition) = &breakpoint.request.condition else { return true };
@@ -429,8 +476,11 @@ impl Debugger for Asked {
     fn breakpoint_reached(&self, thread: &mut Thread) {
         let control = &self.0;
         let Some((frame, place)) = place_of(thread) else { return };
-        if control.travel.is_repeating() && control.repeat_breakpoint(thread) {
-            return;
+        if control.travel.is_repeating() {
+            control.introduce_here(thread, place);
+            if control.repeat_breakpoint(thread) {
+                return;
+            }
         }
         if control.pauses.passes(thread, place) {
             return;
@@ -449,12 +499,9 @@ impl Debugger for Asked {
         if control.travel.is_repeating() {
             control.note_write(thread, place);
         }
-        if thread.stop != Stop::Returned || control.watches.lock().set.is_empty() {
-            return;
+        if thread.stop == Stop::Returned {
+            control.stop_before_write(thread, place);
         }
-        let Some(frame) = inspection::frames(thread).next() else { return };
-        let writes = control.watches.lock().reach(thread.vm, frame, place);
-        control.stop_at_writes(thread, writes);
     }
 
     fn step_done(&self, thread: &mut Thread) {
@@ -467,6 +514,10 @@ impl Debugger for Asked {
             }
         }
         let Some((frame, place)) = place_of(thread) else { return };
+        if thread.vm.events.is_seeded() && control.breakpoints.lock().has(place) {
+            // Single instructions do not ask at breakpoints, and a repetition may come here at full speed.
+            control.count(thread, place);
+        }
         let Some(mut step) = control.take_step(thread, |_| true) else {
             return set_steps(thread, false);
         };
@@ -588,7 +639,7 @@ impl Debugger for Asked {
         if control.travel.is_repeating() {
             control.note_store(thread, slot, window.get(0));
         }
-        if control.watches.lock().set.is_empty() {
+        if !control.travel.is_repeating() && control.watches.lock().set.is_empty() {
             return;
         }
         // The machine's own sites have no function.
@@ -596,6 +647,9 @@ impl Debugger for Asked {
             && control.breakpoints.lock().has_writer((site.function(), site.pc as usize));
         if !is_named {
             let (object, new) = (window.get(0), window.get(1));
+            if control.travel.is_repeating() {
+                control.note_stored_candidates(thread, slot, object, new);
+            }
             let writes = control.watches.lock().reach_slot(object, slot, new);
             control.stop_at_writes(thread, writes);
         }

@@ -3,6 +3,8 @@
 //!
 //! The text is parsed as Newspeak. A unary message to an object with a slot of that name reads the slot.
 
+use std::cell::Cell;
+
 use squall_heap::Word;
 use squall_newspeak::Source;
 use squall_newspeak::ast::{Ast, ExpressionKind, Literal, Receiver};
@@ -13,6 +15,9 @@ use squall_runtime::objects::string::{Text, make_string};
 
 use crate::stopped::{RECEIVER, Stopped};
 use crate::watches::Target;
+
+/// The most parts of an expression: each may lie in another one, and computing it uses the native stack.
+const MOST_PARTS: usize = 2000;
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +58,7 @@ pub fn evaluate(stopped: &Stopped, frame: usize, text: &str) -> Result<Value, St
     };
     let method = ast[ast.module].methods.first().copied().ok_or("this is no expression")?;
     let returned = ast[method].body.returned.as_ref().ok_or("this is no expression")?;
-    Evaluation { stopped, frame, ast: &ast }.value(returned.value)
+    Evaluation { stopped, frame, ast: &ast, parts: Cell::new(0) }.value(returned.value)
 }
 
 /// Assigns the variable or slot that an expression names; the error is for the user. *GC point.*
@@ -144,6 +149,8 @@ struct Evaluation<'a> {
     stopped: &'a Stopped<'a>,
     frame: usize,
     ast: &'a Ast,
+    /// How many parts of the expression were computed.
+    parts: Cell<usize>,
 }
 
 fn boolean(word: Word) -> Option<bool> {
@@ -171,6 +178,11 @@ fn opened(word: Word) -> Value {
 
 impl Evaluation<'_> {
     fn value(&self, expression: ExpressionId) -> Result<Value, String> {
+        if self.parts.replace(self.parts.get() + 1) == MOST_PARTS {
+            return Err(format!(
+                "expressions of more than {MOST_PARTS} parts are not computed here"
+            ));
+        }
         match self.ast[expression].kind {
             ExpressionKind::Literal(literal) => self.literal(literal),
             ExpressionKind::SelfObject | ExpressionKind::Super => self.named(RECEIVER),

@@ -85,8 +85,14 @@ pub(crate) fn request_of(json: &Json) -> Result<Request, String> {
     })
 }
 
+/// The property of a breakpoint that counts, but not from the beginning of the run.
+pub(crate) const UNCOUNTED: &str = "squall/uncounted";
+
 pub(crate) fn of_breakpoint(breakpoint: &Breakpoint) -> Json {
     let mut json = json!({ "id": breakpoint.id, "verified": breakpoint.line.is_some() });
+    if breakpoint.request.hits.is_some() && !breakpoint.is_counted {
+        json[UNCOUNTED] = json!(true);
+    }
     match breakpoint.line {
         // Events have no line.
         Some(0) => {}

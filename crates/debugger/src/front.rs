@@ -18,7 +18,7 @@
 //! One thread does all of this. It gets requests and messages from a channel that the threads which read streams fill.
 //! While it waits for a copy, requests of the client wait.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command};
@@ -29,6 +29,7 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 
 use crate::checkpoints::{self, Checkpoints};
+use crate::forms::UNCOUNTED;
 use crate::protocol;
 
 /// Makes the command of a process that is to connect to a port; whether it repeats a run.
@@ -41,6 +42,9 @@ const NEW_BREAKPOINTS: u64 = 1 << 20;
 /// How many moments a step back goes by lines at first, and how many times as many each further time.
 const LINES: u64 = 64;
 const MORE_LINES: u64 = 32;
+
+/// The request that sets data breakpoints.
+const DATA: &str = "setDataBreakpoints";
 
 /// What the front hears.
 enum Heard {
@@ -72,9 +76,12 @@ struct Process {
     /// The requests whose answers have breakpoints, and the requests' settings.
     asked: HashMap<u64, usize>,
     has_exited: bool,
+    /// The client's numbers of the data breakpoints whose objects it does not know.
+    lost: Vec<u64>,
 }
 
-/// A request that sets something, which copies repeat, and the client's numbers of the breakpoints in its answer.
+/// A request that sets something, which copies repeat, and the client's numbers of the breakpoints in its answer; 0 for one that
+/// has none.
 struct Setting {
     key: String,
     request: Json,
@@ -93,6 +100,12 @@ pub(crate) struct Front<'a> {
     asked: u64,
     new_breakpoints: u64,
     settings: Vec<Setting>,
+    /// The client's requests for identifiers of data breakpoints.
+    asked_targets: HashSet<u64>,
+    /// Where what these identifiers mean gets known in a run that is repeated: positions, with the targets.
+    targets: HashMap<String, Json>,
+    /// The client has set breakpoints that count hits, of which the program does not know those so far.
+    must_count: bool,
     checkpoints: Checkpoints,
     /// The program runs under a seed, so that it can be repeated.
     is_seeded: bool,
@@ -153,7 +166,16 @@ impl Process {
             _ = ears.send(Heard::End(number));
         });
         let (ids, asked, reader) = (HashMap::new(), HashMap::new(), Some(reader));
-        Ok(Process { number, stream, child, is_copy: false, reader, ids, asked, has_exited: false })
+        let (is_copy, has_exited, lost) = (false, false, Vec::new());
+        Ok(Process { number, stream, child, is_copy, reader, ids, asked, has_exited, lost })
+    }
+
+    /// Its own number of a breakpoint of the client.
+    fn own(&self, id: u64) -> Option<u64> {
+        match self.number {
+            0 => Some(id),
+            _ => self.ids.iter().find(|(_, theirs)| **theirs == id).map(|(own, _)| *own),
+        }
     }
 
     fn send(&self, request: &Json) -> io::Result<()> {
@@ -184,7 +206,9 @@ fn setting(request: &Json) -> Option<String> {
     let command = request["command"].as_str()?;
     let source = || request["arguments"]["source"]["path"].as_str().unwrap_or_default();
     match command {
-        "launch" | "setFunctionBreakpoints" | "setExceptionBreakpoints" => Some(command.to_owned()),
+        "launch" | "setFunctionBreakpoints" | "setExceptionBreakpoints" | DATA => {
+            Some(command.to_owned())
+        }
         "setBreakpoints" => Some(format!("{command} {}", source())),
         _ => None,
     }
@@ -228,6 +252,9 @@ impl<'a> Front<'a> {
             asked: OWN,
             new_breakpoints: NEW_BREAKPOINTS,
             settings: Vec::new(),
+            asked_targets: HashSet::new(),
+            targets: HashMap::new(),
+            must_count: false,
             checkpoints: Checkpoints::default(),
             is_seeded: false,
             may_be_copied: false,
@@ -250,6 +277,10 @@ impl<'a> Front<'a> {
         listen(input, self.ears.clone());
         let (mut is_over, mut is_leaving, mut left) = (false, false, Ok(()));
         loop {
+            if std::mem::take(&mut self.must_count) && self.is_seeded && self.launcher.is_some() {
+                // If that is not possible, they count from now on.
+                _ = self.count();
+            }
             match self.next()? {
                 Heard::Request(request) if is_over => {
                     if self.refuse(&request) {
@@ -354,6 +385,9 @@ impl<'a> Front<'a> {
             }
             self.program.asked.insert(request["seq"].as_u64().unwrap_or_default(), index);
         }
+        if command == "dataBreakpointInfo" && self.is_seeded {
+            self.asked_targets.insert(request["seq"].as_u64().unwrap_or_default());
+        }
         if command == "launch" {
             self.every = request["arguments"]["checkpointEvery"].as_u64();
         }
@@ -377,10 +411,15 @@ impl<'a> Front<'a> {
             if self.leaving.as_ref().is_some_and(|leaving| leaving["seq"] == asked) {
                 self.leaving = None;
             }
-            let own = self.numbered(&mut message["body"]["breakpoints"]);
-            if let Some(setting) = self.program.asked.remove(&asked) {
-                self.settings[setting].ids = own;
+            if self.asked_targets.remove(&asked) {
+                self.know_target(&message["body"]);
             }
+            let own = self.numbered(&mut message["body"]["breakpoints"]);
+            let Some(setting) = self.program.asked.remove(&asked) else {
+                return (self.output)(message);
+            };
+            self.settings[setting].ids = own;
+            self.must_count |= is_uncounted(&message["body"]);
             return (self.output)(message);
         }
         match message["event"].as_str() {
@@ -413,12 +452,60 @@ impl<'a> Front<'a> {
     fn numbered(&mut self, breakpoints: &mut Json) -> Vec<u64> {
         let mut ids = Vec::new();
         for breakpoint in breakpoints.as_array_mut().into_iter().flatten() {
-            if let Some(id) = breakpoint["id"].as_u64() {
-                breakpoint["id"] = json!(self.id(id));
-                ids.extend(breakpoint["id"].as_u64());
+            let id = breakpoint["id"].as_u64().map(|id| self.id(id));
+            ids.push(id.unwrap_or_default());
+            if let Some(id) = id {
+                breakpoint["id"] = json!(id);
             }
         }
         ids
+    }
+
+    /// The client gets an identifier for a data breakpoint: notes where the same gets known in another run.
+    fn know_target(&mut self, body: &Json) {
+        if let Some(id) = body["dataId"].as_str().filter(|_| body["squall"].is_object()) {
+            self.targets.insert(id.to_owned(), body["squall"].clone());
+        }
+    }
+
+    /// The identifiers of the data breakpoints that the client has set.
+    fn watched(&self) -> Vec<&str> {
+        let set = self.settings.iter().find(|setting| setting.key == DATA);
+        let set = set.and_then(|setting| setting.request["arguments"]["breakpoints"].as_array());
+        set.into_iter().flatten().filter_map(|each| each["dataId"].as_str()).collect()
+    }
+
+    /// How a copy gets to know the objects of data breakpoints, up to a moment.
+    fn introductions(&self, until: u64) -> Vec<Json> {
+        let target = |id: &str| {
+            let mut target = self.targets.get(id)?.clone();
+            target["id"] = json!(id);
+            (moment_of(&target["position"]) <= until).then_some(target)
+        };
+        self.watched().into_iter().filter_map(target).collect()
+    }
+
+    /// Whether the objects of all data breakpoints can get known in a run up to what a search has found: by a write, or where they
+    /// were known before.
+    fn can_introduce_all(&self, found: &Json) -> bool {
+        let end = moment_of(&found["found"]);
+        let writes = found["writes"].as_array();
+        let is_written = |id: &str| writes.into_iter().flatten().any(|write| write["id"] == id);
+        let mut targets =
+            self.watched().into_iter().filter_map(|id| Some((id, self.targets.get(id)?)));
+        // At the same moment, it may be later.
+        targets.all(|(id, target)| moment_of(&target["position"]) < end || is_written(id))
+    }
+
+    /// A repetition has found these last writes of data breakpoints: their objects get known there as well, and earlier.
+    fn know_writes(&mut self, writes: &Json) {
+        for write in writes.as_array().into_iter().flatten() {
+            let known = write["id"].as_str().and_then(|id| self.targets.get_mut(id));
+            if let Some(target) = known {
+                target["position"] = write["position"].clone();
+                target["target"]["isWritten"] = json!(true);
+            }
+        }
     }
 
     /// The client's number of a breakpoint of the program.
@@ -455,15 +542,56 @@ impl<'a> Front<'a> {
         let copy = self.copy(&errand, moment)?;
         let (number, mut old) = (copy.number, std::mem::replace(&mut self.program, copy));
         let is_stop = |message: &Json| message["event"] == "stopped";
-        let stopped = self.wait(number, is_stop);
-        if stopped.is_err() {
-            std::mem::swap(&mut self.program, &mut old);
-        } else {
-            // What comes later may be another future.
-            self.checkpoints.forget_after(moment);
+        let mut stopped = self.wait(number, is_stop);
+        match &mut stopped {
+            Err(_) => std::mem::swap(&mut self.program, &mut old),
+            Ok(stopped) => {
+                // What comes later may be another future.
+                self.checkpoints.forget_after(moment);
+                let lost = stopped["body"].as_object_mut().and_then(|body| body.remove("lost"));
+                self.tell_lost(&lost.unwrap_or_default());
+            }
         }
         old.end();
         stopped
+    }
+
+    /// Tells the client which data breakpoints are gone, and forgets them: the program stands where their objects are not known.
+    fn tell_lost(&mut self, lost_on_arrival: &Json) {
+        let mut lost = std::mem::take(&mut self.program.lost);
+        let on_arrival = lost_on_arrival.as_array().into_iter().flatten();
+        let on_arrival: Vec<u64> = on_arrival.filter_map(|each| each["id"].as_u64()).collect();
+        lost.extend(on_arrival.into_iter().map(|id| self.id(id)));
+        if let Some(set) = self.settings.iter_mut().find(|setting| setting.key == DATA) {
+            let mut ids = set.ids.iter();
+            let mut stays = || ids.next().is_none_or(|id| !lost.contains(id));
+            if let Some(breakpoints) = set.request["arguments"]["breakpoints"].as_array_mut() {
+                breakpoints.retain(|_| stays());
+            }
+            set.ids.retain(|id| !lost.contains(id));
+        }
+        for id in lost {
+            let message = "its object is not known here";
+            let breakpoint = json!({ "id": id, "verified": false, "message": message });
+            let body = json!({ "reason": "changed", "breakpoint": breakpoint });
+            (self.output)(protocol::event("breakpoint", body));
+        }
+    }
+
+    /// Has a repetition count how often breakpoints were reached up to where the program has stopped, and tells the program.
+    fn count(&mut self) -> Result<(), String> {
+        let number = self.program.number;
+        let here = self.ask(number, "squall/position", json!({}))?;
+        if here["acted"].is_string() {
+            return Ok(());
+        }
+        let errand = json!({ "seek": "stop", "to": here["position"], "printed": here["printed"] });
+        let mut counts = self.finding(&errand, 0)?["counts"].take();
+        for count in counts.as_array_mut().into_iter().flatten() {
+            let own = count["id"].as_u64().and_then(|id| self.program.own(id));
+            count["id"] = json!(own);
+        }
+        self.ask(number, "squall/counts", json!({ "counts": counts })).map(|_| ())
     }
 
     /// The position that a goal means, and why the client is told to stop there; `None` for the start.
@@ -496,6 +624,7 @@ impl<'a> Front<'a> {
             Goal::Stop => {
                 let errand = json!({ "seek": "stop", "to": to, "printed": printed });
                 let found = self.last(&errand)?;
+                self.know_writes(&found["writes"]);
                 Ok(found["found"].is_object().then_some(found))
             }
             Goal::Line => {
@@ -530,10 +659,12 @@ impl<'a> Front<'a> {
             let Some((last, before)) = self.checkpoints.last_and_before(moment, skipped) else {
                 return Ok(found);
             };
-            if found["found"].is_object() {
+            if found["found"].is_object() && self.can_introduce_all(&found) {
                 return Ok(found);
             }
-            errand["until"] = json!(last);
+            if self.watched().is_empty() {
+                errand["until"] = json!(last);
+            }
             (moment, skipped) = (before, 2 * skipped + 1);
         }
     }
@@ -543,7 +674,11 @@ impl<'a> Front<'a> {
         let mut copy = self.copy(errand, from)?;
         let found = self.wait(copy.number, |message| message["event"] == "squall/repeated");
         copy.end();
-        let body = found?["body"].take();
+        let mut body = found?["body"].take();
+        translate(&mut body["body"], |id| copy.ids.get(&id).copied());
+        for count in body["counts"].as_array_mut().into_iter().flatten() {
+            count["id"] = json!(count["id"].as_u64().and_then(|id| copy.ids.get(&id)));
+        }
         match body["problem"].as_str() {
             Some(problem) => Err(problem.to_owned()),
             None => Ok(body),
@@ -552,16 +687,30 @@ impl<'a> Front<'a> {
 
     /// A process that goes on an errand, with all settings of the client. It begins at this moment at the latest.
     fn copy(&mut self, errand: &Json, from: u64) -> Result<Process, String> {
-        self.made += 1;
-        let mut copy = match self.copy_of_checkpoint(from) {
-            Some(copy) => copy,
-            None => self.copy_from_start()?,
-        };
-        match self.prepare(&mut copy, errand) {
-            Ok(()) => Ok(copy),
-            Err(problem) => {
-                copy.end();
-                Err(problem)
+        let mut from = from;
+        loop {
+            self.made += 1;
+            let mut copy = match self.copy_of_checkpoint(from) {
+                Some(copy) => copy,
+                None => self.copy_from_start()?,
+            };
+            let introductions = match errand["seek"].as_str() {
+                Some("stop" | "arrive") => self.introductions(moment_of(&errand["to"])),
+                _ => Vec::new(),
+            };
+            match self.prepare(&mut copy, errand, &introductions) {
+                Ok(Prepared::Whole) => return Ok(copy),
+                Ok(Prepared::TooLate) => {
+                    copy.end();
+                    // It begins after a position at which an object gets known, or after hits that count.
+                    let moments = introductions.iter().map(|it| moment_of(&it["position"]));
+                    let first = moments.min().filter(|&first| first < from);
+                    from = first.unwrap_or_default();
+                }
+                Err(problem) => {
+                    copy.end();
+                    return Err(problem);
+                }
             }
         }
     }
@@ -602,19 +751,52 @@ impl<'a> Front<'a> {
         }
     }
 
-    fn prepare(&mut self, copy: &mut Process, errand: &Json) -> Result<(), String> {
+    /// Gives a copy the client's settings and an errand.
+    fn prepare(
+        &mut self,
+        copy: &mut Process,
+        errand: &Json,
+        introductions: &[Json],
+    ) -> Result<Prepared, String> {
         self.ask_of(copy, "initialize", &json!({}))?;
+        self.ask_of(copy, "squall/introduce", &json!({ "targets": introductions }))?;
+        let needs_data = matches!(errand["seek"].as_str(), Some("stop" | "arrive" | "start"));
         for index in 0..self.settings.len() {
             let request = self.settings[index].request.clone();
             let command = request["command"].as_str().unwrap_or_default();
+            if command == DATA && !needs_data {
+                continue;
+            }
             // The program was given the same settings, with the same success.
             let Ok(answer) = self.ask_of(copy, command, &request["arguments"]) else { continue };
             let own = answer["breakpoints"].as_array().into_iter().flatten();
-            let own = own.filter_map(|breakpoint| breakpoint["id"].as_u64());
-            copy.ids.extend(own.zip(self.settings[index].ids.iter().copied()));
+            let own = own.map(|breakpoint| breakpoint["id"].as_u64());
+            let (known, lost): (Vec<_>, Vec<_>) =
+                own.zip(self.settings[index].ids.iter().copied()).partition(|(id, _)| id.is_some());
+            copy.ids.extend(known.into_iter().filter_map(|(id, theirs)| Some((id?, theirs))));
+            if command == DATA {
+                copy.lost = lost.into_iter().map(|(_, id)| id).filter(|&id| id != 0).collect();
+                if self.is_known_earlier(index, &answer, introductions) {
+                    return Ok(Prepared::TooLate);
+                }
+            } else if needs_data && is_uncounted(&answer) {
+                return Ok(Prepared::TooLate);
+            }
         }
-        self.ask_of(copy, "squall/repeat", errand)?;
-        self.ask_of(copy, "configurationDone", &json!({})).map(|_| ())
+        let mut errand = errand.clone();
+        translate(&mut errand["body"], |id| copy.own(id));
+        self.ask_of(copy, "squall/repeat", &errand)?;
+        self.ask_of(copy, "configurationDone", &json!({})).map(|_| Prepared::Whole)
+    }
+
+    /// Whether a data breakpoint, which a copy has refused, is for an object that gets known in a copy which begins earlier.
+    fn is_known_earlier(&self, setting: usize, answer: &Json, introductions: &[Json]) -> bool {
+        let asked = self.settings[setting].request["arguments"]["breakpoints"].as_array();
+        let answers = answer["breakpoints"].as_array().into_iter().flatten();
+        let mut pairs = asked.into_iter().flatten().zip(answers);
+        pairs.any(|(asked, answer)| {
+            answer["id"].is_null() && introductions.iter().any(|it| it["id"] == asked["dataId"])
+        })
     }
 
     fn ask(&mut self, number: usize, command: &str, arguments: Json) -> Result<Json, String> {
@@ -675,6 +857,33 @@ impl<'a> Front<'a> {
                 other => self.waiting.push_back(other),
             }
         }
+    }
+}
+
+/// How a copy was prepared.
+enum Prepared {
+    /// It goes on its errand.
+    Whole,
+    /// It begins too late to get to know all objects of data breakpoints.
+    TooLate,
+}
+
+/// Whether a breakpoint of an answer counts hits, and does not know those since the beginning of the run.
+fn is_uncounted(answer: &Json) -> bool {
+    let breakpoints = answer["breakpoints"].as_array();
+    breakpoints.into_iter().flatten().any(|breakpoint| breakpoint[UNCOUNTED] == true)
+}
+
+/// The moment of a position.
+fn moment_of(position: &Json) -> u64 {
+    position["moment"].as_u64().unwrap_or_default()
+}
+
+/// Gives the breakpoints in the body of a stop other numbers. Those that have none are left out.
+fn translate(body: &mut Json, number: impl Fn(u64) -> Option<u64>) {
+    if let Some(ids) = body["hitBreakpointIds"].as_array() {
+        let ids = ids.iter().filter_map(Json::as_u64).filter_map(number);
+        body["hitBreakpointIds"] = ids.collect();
     }
 }
 

@@ -19,12 +19,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
+use squall_runtime::state::replays;
 use squall_runtime::state::vm::Vm;
 
 use crate::breakpoints::Request;
 use looks::Numbers;
 
 use crate::control::checkpoints::{self, Address};
+use crate::control::introductions::{How, Introduction};
 use crate::control::pauses::Scope;
 use crate::control::travel::{Errand, Position, Seek};
 use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Step};
@@ -33,7 +35,7 @@ use crate::forms::{
     text, threads,
 };
 use crate::goals::{self, Aim, Means, StepRow};
-use crate::origins::How;
+use crate::origins;
 use crate::protocol;
 use crate::reasons::{Reason, of_stop};
 use crate::stopped::Stopped;
@@ -177,8 +179,12 @@ impl Server {
                 "breakpoint",
                 json!({ "reason": "changed", "breakpoint": of_breakpoint(&breakpoint) }),
             )),
-            Event::Repeated(found) => {
-                self.send(protocol::event("squall/repeated", of_found(found)))
+            Event::Repeated(found, writes) => {
+                let mut body = of_found(found, writes);
+                let counts = self.control.breakpoints.lock().counts();
+                let count = |(id, reached)| json!({ "id": id, "reached": reached });
+                body["counts"] = counts.into_iter().map(count).collect();
+                self.send(protocol::event("squall/repeated", body));
             }
             Event::Ended(code, known) => {
                 self.send(protocol::event("exited", json!({ "exitCode": code })));
@@ -284,6 +290,8 @@ impl Server {
             "squall/steps" => Ok(steps()),
             "squall/position" => self.position(arguments),
             "squall/repeat" => self.repeat(arguments),
+            "squall/counts" => self.set_counts(arguments),
+            "squall/introduce" => self.introduce(arguments),
             "squall/checkpoint" => self.checkpoint(arguments),
             "squall/target" => self.target(arguments),
             "squall/sender" => self.sender(arguments),
@@ -303,8 +311,11 @@ impl Server {
         if let Some(name) = arguments["stop"].as_str() {
             let scope = Scope::named(name).ok_or("stop is all, vat or strand")?;
             if self.control.set_scope(scope) != scope {
-                let text = "under a seed, all strands stop".to_owned();
-                self.tell(Event::Log(text));
+                let text = match replays::player(Vm::of_process()) {
+                    Some(_) => "in a replay, all strands stop",
+                    None => "under a seed, all strands stop",
+                };
+                self.tell(Event::Log(text.to_owned()));
             }
         } else if !arguments["stop"].is_null() {
             return Err("stop is all, vat or strand".into());
@@ -317,7 +328,7 @@ impl Server {
         let strand = self.stopped_strand(arguments["threadId"].as_u64())?;
         let vm = Vm::of_process();
         if !vm.events.is_seeded() {
-            return Err("going back needs a run with a seed, such as --seed=1".into());
+            return Err("going back needs a run with a seed, such as --seed=1, or a replay".into());
         }
         let control = Arc::clone(&self.control);
         let (position, depth) = self.ask(strand, move |stopped| {
@@ -345,9 +356,9 @@ impl Server {
             depth: 0,
         };
         let what = match origin.how {
-            How::Started => "the strand is started here",
-            How::Sent => "the message is sent here",
-            How::Resolved | How::Returned => "the promise is resolved here",
+            origins::How::Started => "the strand is started here",
+            origins::How::Sent => "the message is sent here",
+            origins::How::Resolved | origins::How::Returned => "the promise is resolved here",
         };
         let body = json!({ "reason": "step", "description": what });
         Ok(json!({ "found": position.to_json(), "body": body }))
@@ -368,6 +379,7 @@ impl Server {
         let printed =
             [0, 1].map(|stream| arguments["printed"][stream].as_u64().unwrap_or_default());
         (self.control.printed.skip)(printed);
+        self.control.breakpoints.lock().forget_remembered();
         let seek = match arguments["seek"].as_str() {
             Some("start") => {
                 self.control.stop_at_start();
@@ -380,11 +392,7 @@ impl Server {
                 depth: index(&arguments["ownDepth"]),
             },
             Some("write") => Seek::Write(
-                Sought {
-                    name: text(&arguments["target"]["name"])?,
-                    index: index(&arguments["target"]["index"]),
-                    is_slot: arguments["target"]["isSlot"] == true,
-                },
+                sought(&arguments["target"])?,
                 index(&arguments["target"]["frame"]),
                 text(&arguments["target"]["expression"])?,
             ),
@@ -395,12 +403,42 @@ impl Server {
         Ok(json!({}))
     }
 
+    /// A repetition of the run has counted how often breakpoints were reached.
+    fn set_counts(&self, arguments: &Json) -> Answer {
+        let mut breakpoints = self.control.breakpoints.lock();
+        for count in arguments["counts"].as_array().into_iter().flatten() {
+            if let (Some(id), Some(reached)) = (count["id"].as_u64(), count["reached"].as_u64()) {
+                breakpoints.set_count(id, reached);
+            }
+        }
+        Ok(json!({}))
+    }
+
+    /// The front says where the objects of data breakpoints get known in the run that is to be repeated.
+    fn introduce(&self, arguments: &Json) -> Answer {
+        let introduction = |each: &Json| {
+            let target = &each["target"];
+            let how = match target["isWritten"] == true {
+                true => How::Written,
+                false => How::Expression(index(&target["frame"]), text(&target["expression"])?),
+            };
+            let at = Position::from_json(&each["position"]).ok_or("a position is missing")?;
+            Ok(Introduction { id: text(&each["id"])?, sought: sought(target)?, at, how })
+        };
+        let all = arguments["targets"].as_array().into_iter().flatten();
+        let all: Result<Vec<Introduction>, String> = all.map(introduction).collect();
+        self.control.introduce_later(all?);
+        Ok(json!({}))
+    }
+
     fn set_breakpoints(&self, arguments: &Json) -> Answer {
         let path = arguments["source"]["path"].as_str().ok_or("the source has no path")?;
         let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
         let requests: Result<Vec<Request>, String> = list.iter().map(request_of).collect();
         let requests = requests?;
-        let set = self.control.change(|all, vm| all.set_lines(vm, Path::new(path), requests));
+        let has_begun = self.control.moment() != 0;
+        let path = Path::new(path);
+        let set = self.control.change(|all, vm| all.set_lines(vm, path, requests, has_begun));
         Ok(json!({ "breakpoints": set.iter().map(of_breakpoint).collect::<Vec<_>>() }))
     }
 
@@ -412,8 +450,9 @@ impl Server {
         };
         let requests: Result<Vec<(String, Request)>, String> = list.iter().map(request).collect();
         let requests = requests?;
+        let has_begun = self.control.moment() != 0;
         let (set, events) = self.control.change(|all, vm| {
-            let (set, changes) = all.set_functions(vm, requests);
+            let (set, changes) = all.set_functions(vm, requests, has_begun);
             ((set, all.events().collect::<Vec<_>>()), changes)
         });
         self.control.set_events(events.into_iter());
@@ -585,11 +624,19 @@ impl Server {
     }
 }
 
+/// What a message says that is sought.
+fn sought(target: &Json) -> Result<Sought, String> {
+    let (name, index) = (text(&target["name"])?, index(&target["index"]));
+    Ok(Sought { name, index, is_slot: target["isSlot"] == true })
+}
+
 /// The finding of a repetition, in a message.
-fn of_found(found: Result<Option<(Position, Json)>, &'static str>) -> Json {
+fn of_found(found: Result<Option<(Position, Json)>, &'static str>, writes: Json) -> Json {
     match found {
-        Ok(None) => json!({}),
-        Ok(Some((position, body))) => json!({ "found": position.to_json(), "body": body }),
+        Ok(None) => json!({ "writes": writes }),
+        Ok(Some((position, body))) => {
+            json!({ "found": position.to_json(), "body": body, "writes": writes })
+        }
         Err(problem) => json!({ "problem": problem }),
     }
 }

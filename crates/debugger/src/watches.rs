@@ -53,10 +53,20 @@ pub struct Target {
 /// A data breakpoint.
 #[derive(Clone)]
 pub struct Watch {
+    /// The identifier of its target.
+    pub id: String,
     /// Its number, condition and count.
     pub breakpoint: Breakpoint,
     /// What it is about.
     pub target: Target,
+}
+
+impl Watch {
+    /// A write in words. *No GC point.*
+    pub fn told(&self, vm: &'static Vm, write: &Write) -> String {
+        let text = |word| inspection::text(vm, word);
+        format!("{}: {} → {}", self.target.name, text(write.old), text(write.new))
+    }
 }
 
 /// A write that is about to happen.
@@ -77,8 +87,9 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// The client gets to know a target, by the identifier that is answered.
-    pub fn introduce(&mut self, target: Target) -> String {
+    /// The client gets to know a target at a moment of the run, by the identifier that is answered. A process that repeats the run
+    /// up to an earlier moment gives no such identifier again.
+    pub fn introduce(&mut self, target: Target, moment: u64) -> String {
         let is_same = |(_, other): &&(String, Target)| {
             other.holder.get() == target.holder.get()
                 && (other.index, other.is_slot) == (target.index, target.is_slot)
@@ -87,12 +98,17 @@ impl Watches {
             return id.clone();
         }
         self.made += 1;
-        let id = format!("{}#{}", target.name, self.made);
+        let id = format!("{}#{moment}.{}", target.name, self.made);
+        self.know(id.clone(), target);
+        id
+    }
+
+    /// This is the target with an identifier.
+    pub fn know(&mut self, id: String, target: Target) {
         if self.known.len() == MOST_TARGETS {
             self.known.pop_front();
         }
-        self.known.push_back((id.clone(), target));
-        id
+        self.known.push_back((id, target));
     }
 
     /// The target with an identifier.
@@ -130,7 +146,7 @@ impl Watches {
 }
 
 /// The write of a target by the instruction at a place, if it is one.
-fn write_at(vm: &Vm, frame: Frame, (function, pc): Place, target: &Target) -> Option<Write> {
+pub fn write_at(vm: &Vm, frame: Frame, (function, pc): Place, target: &Target) -> Option<Write> {
     let instruction = Instruction::decode(&function.bytecode().code, pc).ok()?;
     let holder = target.holder.get();
     if instruction.opcode == Opcode::StoreContext {
@@ -180,6 +196,14 @@ pub struct Sought {
     pub index: usize,
     /// Whether it is a slot.
     pub is_slot: bool,
+}
+
+impl Sought {
+    /// The one of this object or context.
+    pub fn target(&self, holder: Arc<RootWord>) -> Target {
+        let (name, index, is_slot) = (self.name.clone(), self.index, self.is_slot);
+        Target { name, holder, index, is_slot }
+    }
 }
 
 impl Target {

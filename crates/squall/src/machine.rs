@@ -410,7 +410,7 @@ impl Machine {
 
     /// A function that describes the present activity of all strands, for another thread. It stops the machine for a
     /// moment, whatever the machine does.
-    pub fn observer(&self) -> impl Fn() -> String + Send + use<> {
+    pub fn observer(&self) -> impl Fn() -> String + Send + Sync + use<> {
         let vm = self.vm;
         move || squall_runtime::concurrency::stalls::picture(vm)
     }

@@ -1,5 +1,6 @@
 //! Processes of the system that the program starts, for the runtime's process primitives.
 
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -168,6 +169,18 @@ impl Drop for ChildProcess {
             });
         }
     }
+}
+
+/// The name of this process, which is that of its main thread.
+pub fn name() -> io::Result<CString> {
+    let name = std::fs::read_to_string("/proc/self/comm")?;
+    CString::new(name.trim_end()).map_err(io::Error::other)
+}
+
+/// Gives the calling thread a name; if it is the main one, that is the name of the process.
+pub fn set_name(name: &CStr) {
+    // A process with another name works as well.
+    _ = rustix::thread::set_name(name);
 }
 
 /// The names of the threads of this process, but for the calling and the main one.

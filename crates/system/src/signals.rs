@@ -105,9 +105,19 @@ pub fn instead_of_interrupts(work: impl Fn() + Send + Sync + 'static) -> io::Res
     desk.handle(SIGINT)
 }
 
+/// This process is a copy of another one, and has none of its threads: if signals were taken there, they are taken here as well.
+pub fn begin_again() {
+    let Some(desk) = DESK.get() else { return };
+    let signals = desk.state.lock().handled.clone();
+    let Ok(arrivals) = Arrivals::new(signals) else { return };
+    *desk.handle.lock() = arrivals.handle();
+    // Without the thread, signals have no effect.
+    _ = desk.serve(arrivals);
+}
+
 /// The place where signals arrive.
 struct Desk {
-    handle: Handle,
+    handle: Mutex<Handle>,
     state: Mutex<State>,
 }
 
@@ -115,32 +125,47 @@ struct Desk {
 struct State {
     /// The watches for each of [`NAMES`].
     watches: [Vec<Arc<Watch>>; NAMES.len()],
+    /// The signals that the thread takes.
+    handled: Vec<i32>,
     /// The work before a signal ends the process.
     last_work: Option<Arc<dyn Fn() + Send + Sync>>,
     /// The work at an interrupt, which then does not end the process.
     at_interrupts: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
+/// The process's one desk.
+static DESK: OnceLock<&Desk> = OnceLock::new();
+
 /// The process's one desk, with its thread.
 fn desk() -> io::Result<&'static Desk> {
-    static DESK: OnceLock<&Desk> = OnceLock::new();
     static OPENING: Mutex<()> = Mutex::new(());
     let _guard = OPENING.lock();
     if let Some(desk) = DESK.get() {
         return Ok(desk);
     }
-    let mut arrivals = Arrivals::new(&[] as &[i32])?;
-    let desk = Desk { handle: arrivals.handle(), state: Mutex::default() };
+    let arrivals = Arrivals::new(&[] as &[i32])?;
+    let desk = Desk { handle: Mutex::new(arrivals.handle()), state: Mutex::default() };
     let desk: &'static Desk = Box::leak(Box::new(desk));
-    let thread = std::thread::Builder::new().name("signals".into());
-    thread.spawn(move || arrivals.forever().for_each(|signal| desk.take(signal)))?;
+    desk.serve(arrivals)?;
     // Last: without the thread no signal may be handled.
     Ok(*DESK.get_or_init(|| desk))
 }
 
 impl Desk {
+    /// Starts the thread that takes the signals which arrive.
+    fn serve(&'static self, mut arrivals: Arrivals) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name("signals".into());
+        thread.spawn(move || arrivals.forever().for_each(|signal| self.take(signal)))?;
+        Ok(())
+    }
+
     fn handle(&self, signal: i32) -> io::Result<()> {
-        self.handle.add_signal(signal)
+        self.handle.lock().add_signal(signal)?;
+        let handled = &mut self.state.lock().handled;
+        if !handled.contains(&signal) {
+            handled.push(signal);
+        }
+        Ok(())
     }
 
     fn watch(&self, index: usize, watch: &Arc<Watch>) -> io::Result<()> {

@@ -32,7 +32,10 @@ export function resolved(
     Object.assign(configuration, { type: "squall", name: "Debug the program", request: "launch", program: "${file}" });
   }
   if (configuration.request === "launch") {
-    configuration.options = [...options("run", folder), ...(configuration.options ?? [])];
+    // A recording has the options of its run.
+    if (!configuration.recording) {
+      configuration.options = [...options("run", folder), ...(configuration.options ?? [])];
+    }
     configuration.cwd ??= folder?.uri.fsPath;
   }
   return configuration;

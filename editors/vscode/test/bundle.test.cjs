@@ -126,6 +126,8 @@ test("the debugger gets the command, and the settings' options before those of t
   const resolved = provider.resolveDebugConfiguration(workspaceFolder, given);
   assert.deepStrictEqual(resolved.options, ["--seed=3", "--allow-read=."]);
   assert.strictEqual(resolved.cwd, folder);
+  const recorded = { type: "squall", request: "launch", name: "n", recording: "run.sqr" };
+  assert.strictEqual(provider.resolveDebugConfiguration(workspaceFolder, recorded).options, undefined);
   vscode.window.activeTextEditor = { document: { languageId: "squall-newspeak" } };
   assert.strictEqual(provider.resolveDebugConfiguration(workspaceFolder, {}).program, "${file}");
   vscode.window.activeTextEditor = { document: { languageId: "plaintext" } };

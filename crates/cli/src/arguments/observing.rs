@@ -1,4 +1,4 @@
-//! The arguments of `squall run --observe` and of `squall top`.
+//! The arguments of `squall run --observe` and `--debug`, and of `squall top`.
 
 use std::str::FromStr;
 
@@ -28,6 +28,29 @@ impl FromStr for Observe {
             }
             _ => Err("it is a port, `control`, or both: 8080,control".to_owned()),
         }
+    }
+}
+
+/// How a program is debugged, if it is.
+#[derive(Args, Clone, Debug)]
+pub struct Debugging {
+    /// Wait for a debugger at this port of the machine, or at any that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub debug: Option<u16>,
+
+    /// Connect to the debugger at this port of the machine
+    #[arg(long, value_name = "PORT", hide = true)]
+    pub debug_connect: Option<u16>,
+
+    /// The run repeats another one, which has shown all warnings
+    #[arg(long, hide = true)]
+    pub debug_again: bool,
+}
+
+impl Debugging {
+    /// Whether there is a debugger.
+    pub fn is_on(&self) -> bool {
+        self.debug.or(self.debug_connect).is_some()
     }
 }
 

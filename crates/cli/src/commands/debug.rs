@@ -16,22 +16,24 @@ use squall_debugger::control::{Asked, Control, Printed};
 use squall_debugger::server::{self, Server};
 use squall_debugger::stopped::Names;
 
-use crate::arguments::{Debug, Run};
-use crate::console::{alone, complain, print, print_error, printed, skip_printed};
+use crate::arguments::{Debug, Debugging};
+use crate::console::{self, alone, complain, print, print_error, printed, skip_printed};
 use crate::exit::Exit;
+use crate::observer;
 
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
-    match arguments.program.is_empty() {
+    match arguments.program.is_empty() && arguments.replay.is_none() {
         true => serve_editor(arguments),
         false => terminal::debug(arguments),
     }
 }
 
-/// The beginning of the command that runs a program, which is to connect to a port; whether the run repeats another one.
-fn run_command(port: u16, is_again: bool) -> Result<Command, String> {
+/// The beginning of a command that runs a program, `run` or `replay`, which is to connect to a port; whether the run repeats
+/// another one.
+fn command_of(name: &str, port: u16, is_again: bool) -> Result<Command, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(own);
-    command.arg("run").arg(format!("--debug-connect={port}"));
+    command.arg(name).arg(format!("--debug-connect={port}"));
     if is_again {
         command.arg("--debug-again");
     }
@@ -50,9 +52,46 @@ fn serve_editor(arguments: &Debug) -> Result<Exit, Exit> {
 
 /// The command that runs the program of a `launch` request, which is to connect to a port.
 fn launcher(arguments: &Json, port: u16, is_again: bool) -> Result<Command, String> {
-    let program =
-        arguments["program"].as_str().ok_or("launch needs the program: the path of a file")?;
-    let mut command = run_command(port, is_again)?;
+    let mut command = match arguments["recording"].as_str() {
+        Some(recording) => replay_of(arguments, recording, port, is_again)?,
+        None => run_of(arguments, port, is_again)?,
+    };
+    if let Some(folder) = arguments["cwd"].as_str() {
+        command.current_dir(folder);
+    }
+    if let Some(variables) = arguments["env"].as_object() {
+        for (name, value) in variables {
+            match value.as_str() {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+    }
+    Ok(command)
+}
+
+/// The command that replays the recording of a `launch` request.
+fn replay_of(
+    arguments: &Json,
+    recording: &str,
+    port: u16,
+    is_again: bool,
+) -> Result<Command, String> {
+    // An editor may give the program, which is the file that it shows.
+    let options = ["args", "options", "seed"];
+    if let Some(option) = options.iter().find(|option| !arguments[**option].is_null()) {
+        return Err(format!("{option} does not go with a recording, which has its own"));
+    }
+    let mut command = command_of("replay", port, is_again)?;
+    command.arg(recording);
+    Ok(command)
+}
+
+/// The command that runs the program of a `launch` request.
+fn run_of(arguments: &Json, port: u16, is_again: bool) -> Result<Command, String> {
+    let program = arguments["program"].as_str();
+    let program = program.ok_or("launch needs the program, the path of a file, or a recording")?;
+    let mut command = command_of("run", port, is_again)?;
     if let Some(seed) = arguments["seed"].as_u64() {
         command.arg(format!("--seed={seed}"));
     }
@@ -69,22 +108,11 @@ fn launcher(arguments: &Json, port: u16, is_again: bool) -> Result<Command, Stri
             .ok_or(format!("{name} has something other than texts"))
     };
     command.args(texts("options")?).arg(program).args(texts("args")?);
-    if let Some(folder) = arguments["cwd"].as_str() {
-        command.current_dir(folder);
-    }
-    if let Some(variables) = arguments["env"].as_object() {
-        for (name, value) in variables {
-            match value.as_str() {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-    }
     Ok(command)
 }
 
 /// The server of a program that is to be debugged, if it is.
-pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server>>, Exit> {
+pub fn begin(arguments: &Debugging, machine: &mut Machine) -> Result<Option<Arc<Server>>, Exit> {
     let stream = match (arguments.debug, arguments.debug_connect) {
         (None, None) => return Ok(None),
         (_, Some(port)) => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
@@ -96,7 +124,7 @@ pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server
     };
     let stream = stream.map_err(refused)?;
     let log = arguments.debug_connect.map(|_| print as fn(&str));
-    let output = Printed { count: printed, skip: skip_printed, log, alone };
+    let output = Printed { count: printed, skip: skip_printed, log, alone, begin_again };
     let ends = Control::with_names(Names::new(Box::new(text_of)), output);
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));
@@ -112,6 +140,12 @@ pub fn begin(arguments: &Run, machine: &mut Machine) -> Result<Option<Arc<Server
     // A client that leaves before it is ready lets the program run.
     _ = machine.outside(|| ready.recv());
     Ok(Some(server))
+}
+
+/// This process is a copy of that of a program, and has none of its threads.
+fn begin_again() {
+    console::begin_again();
+    observer::begin_again();
 }
 
 /// Waits for a client at a port, or at any.

@@ -15,7 +15,7 @@ use crate::console::complain;
 use crate::exit::Exit;
 use crate::packages::Program;
 
-/// The seed of the schedule of a replay: any would do.
+/// The seed of the schedule of a replay: any would do. So a replay repeats itself to the instruction, as the debugger needs it.
 const SEED: u64 = 0;
 
 /// A run that is recorded, or repeats a recording.
@@ -29,11 +29,24 @@ pub struct Taped {
 
 /// `squall replay`.
 pub fn replay(arguments: &Replay) -> Result<Exit, Exit> {
-    let path = arguments.recording.display();
-    let bytes = std::fs::read(&arguments.recording).map_err(|error| {
-        complain(&format!("{path}: {error}"));
+    let (recording, run) = read(&arguments.recording)?;
+    let path = arguments.recording.display().to_string();
+    run::run_taped(&Run { debugging: arguments.debugging.clone(), ..run }, Some((path, recording)))
+}
+
+/// The file of the program of a recording, for its debugger.
+pub fn program_of(path: &Path) -> Result<String, Exit> {
+    let (_, run) = read(path)?;
+    Ok(Program::find(&run.program, &run.packages)?.input.path)
+}
+
+/// A recording, and the command line that it was made with.
+fn read(path: &Path) -> Result<(Recording, Run), Exit> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        complain(&format!("{}: {error}", path.display()));
         Exit::NoInput
     })?;
+    let path = path.display();
     let recording = Recording::read(&bytes).map_err(|bad| invalid(&format!("{path}: {bad}")))?;
     if recording.head.machine != machine() {
         let made = &recording.head.machine;
@@ -45,9 +58,7 @@ pub fn replay(arguments: &Replay) -> Result<Exit, Exit> {
     let line = ["squall", "run"].map(str::to_owned).into_iter();
     let line = line.chain(recording.head.arguments.iter().cloned());
     match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
-        Ok(Command::Run(arguments)) if arguments.record.is_none() => {
-            run::run_taped(&arguments, Some((path.to_string(), recording)))
-        }
+        Ok(Command::Run(arguments)) if arguments.record.is_none() => Ok((recording, arguments)),
         _ => Err(invalid(&format!("{path}: at byte 8: the command line in the recording is none"))),
     }
 }
@@ -101,7 +112,7 @@ fn refuse(run: &Run, program: &Program) -> Result<(), Exit> {
     let others = [
         (machine.seed.is_some(), "--seed, which repeats runs by itself"),
         (has_budgets, "budgets"),
-        (run.debug.or(run.debug_connect).is_some(), "a debugger"),
+        (run.debugging.is_on(), "a debugger"),
         (run.observe.is_some(), "--observe"),
         (run.send.is_some(), "--send"),
         (program.input.kind != FileKind::Newspeak, "a program that is not source text"),

@@ -33,7 +33,7 @@ pub fn run_taped(arguments: &Run, recording: Option<(String, Recording)>) -> Res
     if !arguments.dump.is_empty() {
         return show_stages(input, &arguments.dump);
     }
-    if arguments.debug.or(arguments.debug_connect).is_some() {
+    if arguments.debugging.is_on() {
         note_lines();
     }
     let module = compile(&program, options.verify_all)?;
@@ -41,7 +41,7 @@ pub fn run_taped(arguments: &Run, recording: Option<(String, Recording)>) -> Res
         return send(start_in(options, program.surroundings())?, module, selector);
     }
     check_program(&input.path, module.module())?;
-    if !arguments.debug_again {
+    if !arguments.debugging.debug_again {
         show_warnings(input);
     }
     let taped = match (recording, &arguments.record) {
@@ -59,7 +59,7 @@ pub fn run_taped(arguments: &Run, recording: Option<(String, Recording)>) -> Res
     let _observed = observing.map(|observing| observing.begin(&mut machine)).transpose()?;
     machine.prepare(&program.arguments[0], module);
     let recording = trace.map(|trace| trace.begin(&mut machine, &input.path));
-    let debugged = debug::begin(arguments, &mut machine)?;
+    let debugged = debug::begin(&arguments.debugging, &mut machine)?;
     let code = machine.run_program();
     if let Some(server) = debugged {
         server.finish(code);

@@ -184,6 +184,7 @@ impl Control {
         let stream =
             copies::take_up(thread).and_then(|()| address.connect(json!({ "number": number })));
         let Ok(stream) = stream else { end() };
+        (self.printed.begin_again)();
         self.forget_settings(thread);
         let (sender, events) = channel();
         *self.events.lock() = sender;
@@ -214,6 +215,7 @@ impl Control {
         self.happened.lock().clear();
         self.has_happened.store(false, Ordering::Relaxed);
         self.travel.forget();
+        self.forget_introductions();
     }
 }
 

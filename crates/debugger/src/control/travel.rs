@@ -38,10 +38,12 @@ use squall_runtime::state::thread::Thread;
 use squall_runtime::state::vm::Vm;
 
 use super::after::{After, Happened};
+use super::introductions::Passed;
 use super::steps::{is_of_library, number, place_of, set_steps};
 use super::{Control, Event};
 use crate::evaluation;
-use crate::places::key;
+use crate::forms::of_breakpoint;
+use crate::places::{functions, key};
 use crate::reasons::{Reason, of_stop};
 use crate::stopped::Stopped;
 use crate::watches::{self, Sought};
@@ -89,12 +91,21 @@ impl Position {
         })
     }
 
-    fn is_at(&self, moment: u64, thread: &Thread, (function, pc): Place) -> bool {
+    pub(super) fn is_at(&self, moment: u64, thread: &Thread, (function, pc): Place) -> bool {
         (self.moment, self.pc, self.function) == (moment, pc, function.index)
             && self.strand == number(thread)
             && self.module == function.module.bytecode.path_text()
             && (self.depth == 0 || self.depth == depth_of(thread))
     }
+}
+
+/// The place of a position, if it is in this module.
+pub(super) fn place_in(module: &'static LoadedModule, position: &Position) -> Option<Place> {
+    if module.bytecode.path_text() != position.module {
+        return None;
+    }
+    let function = functions(module).find(|function| function.index == position.function)?;
+    (position.pc < function.bytecode().code.len()).then_some((function, position.pc))
 }
 
 fn depth_of(thread: &Thread) -> usize {
@@ -156,7 +167,7 @@ struct Beginning {
 struct Repetition {
     errand: Errand,
     /// The last stop so far.
-    stop: Option<(Position, Json)>,
+    stop: Option<Passed>,
     /// The beginnings of the lines that the activations of the strand are in, outermost first.
     lines: Vec<Beginning>,
     /// The last write of each object or context that was written, the latest one last.
@@ -218,6 +229,11 @@ impl Travel {
 }
 
 impl Control {
+    /// The moment at which the run is.
+    pub fn moment(&self) -> u64 {
+        self.travel.moment()
+    }
+
     /// The position of a stopped strand.
     pub fn position(&self, thread: &Thread) -> Option<Position> {
         let (function, pc) = place_of(thread)?.1;
@@ -304,7 +320,7 @@ impl Control {
             )
         };
         if let Some(repetition) = over {
-            return self.wait_for_end(thread, Ok(repetition.stop));
+            return self.wait_for_end(thread, Ok(repetition.stop.map(Passed::told)));
         }
         let looks = {
             let repetition = self.travel.repetition.lock();
@@ -327,8 +343,12 @@ impl Control {
     pub(super) fn pass_breakpoint(&self, thread: &mut Thread) {
         let Some((_, place)) = place_of(thread) else { return };
         if self.travel.is_repeating() && thread.watch.steps && self.breakpoints.lock().has(place) {
+            self.introduce_here(thread, place);
             self.note_write(thread, place);
             self.stop_at(thread, place);
+            if self.travel.is_repeating() {
+                self.stop_before_write(thread, place);
+            }
         }
     }
 
@@ -500,7 +520,8 @@ impl Control {
             return self.reach(thread);
         }
         let body = of_stop(Some(here.strand), reason, true);
-        repetition.stop = Some((here, body));
+        let order = self.introductions.lock().count();
+        repetition.stop = Some(Passed { order, position: here, body });
         drop(slot);
         if self.is_near() {
             set_steps(thread, true);
@@ -509,15 +530,23 @@ impl Control {
 
     /// The repetition has reached its position. *GC point.*
     fn reach(&self, thread: &mut Thread) {
+        if let Some((_, place)) = place_of(thread) {
+            self.introduce_here(thread, place);
+            self.count(thread, place);
+        }
         let Some(mut repetition) = self.travel.repetition.lock().take() else { return };
         match repetition.errand.seek {
-            Seek::Arrive(body) => {
+            Seek::Arrive(mut body) => {
+                body["lost"] = self.lost_watches().iter().map(of_breakpoint).collect();
                 self.travel.is_repeating.store(false, Ordering::SeqCst);
                 set_steps(thread, false);
                 self.stop_here(thread, Reason::Back(body));
                 *self.travel.arrived.lock() = Some(repetition.errand.to);
             }
-            Seek::Stop(_) => self.wait_for_end(thread, Ok(repetition.stop)),
+            Seek::Stop(_) => {
+                let last = self.last_passed(repetition.stop);
+                self.wait_for_end(thread, Ok(last.map(Passed::told)));
+            }
             Seek::Write(_, frame, expression) => {
                 let stopped = Stopped::new(thread, &self.names);
                 let found = evaluation::target(&stopped, frame, &expression);
@@ -545,7 +574,8 @@ impl Control {
         thread: &mut Thread,
         found: Result<Option<(Position, Json)>, &'static str>,
     ) {
-        self.tell(Event::Repeated(found));
+        let writes = self.introductions.lock().last_writes();
+        self.tell(Event::Repeated(found, writes));
         thread.mutator.native(|| {
             loop {
                 std::thread::park();

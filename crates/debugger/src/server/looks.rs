@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use squall_runtime::library::inspection::{self, Place};
@@ -19,6 +20,7 @@ use crate::forms::{index, plain, text};
 use crate::listing;
 use crate::places::{absolute, key};
 use crate::stopped::{Shown, Stopped};
+use crate::watches::{Sought, Target};
 
 /// What is added to the reference of an object.
 const OBJECTS: usize = 1 << 30;
@@ -65,6 +67,14 @@ impl Numbers {
     fn object(&self, number: usize) -> Option<(u64, usize)> {
         self.objects.get(number.checked_sub(OBJECTS + 1)?).copied()
     }
+}
+
+/// What is sought, and the expression that means it in a frame.
+fn of_sought(sought: &Sought, frame: usize, expression: &str) -> Json {
+    json!({
+        "name": sought.name, "index": sought.index, "isSlot": sought.is_slot,
+        "frame": frame, "expression": expression,
+    })
 }
 
 /// A frame for the client, or a label above frames.
@@ -271,27 +281,51 @@ impl Server {
     pub(crate) fn data_breakpoint_info(&self, arguments: &Json) -> Answer {
         let name = text(&arguments["name"])?;
         let number = index(&arguments["variablesReference"]);
-        let target = match self.object(number)? {
+        let (target, introduction) = match self.object(number)? {
             Some((strand, object)) => {
                 let name = name.clone();
-                self.ask(strand, move |stopped| stopped.slot_target(object, &name))?
+                let target = self.ask(strand, move |stopped| stopped.slot_target(object, &name))?;
+                (target, Json::Null)
             }
             None => {
                 let given = if number == 0 { "frameId" } else { "variablesReference" };
                 let (strand, frame) = self.frame(&arguments[given])?;
-                let name = name.clone();
-                self.ask(strand, move |stopped| evaluation::target(stopped, frame, &name))?
+                self.named_target(strand, frame, name.clone())?
             }
         };
+        let moment = self.control.moment();
         Ok(match target {
             Ok(target) => json!({
-                "dataId": self.control.watches.lock().introduce(target),
+                "dataId": self.control.watches.lock().introduce(target, moment),
                 "description": format!("writes of {name}"),
                 "accessTypes": ["write"],
                 "canPersist": false,
+                "squall": introduction,
             }),
             Err(problem) => json!({ "dataId": null, "description": problem }),
         })
+    }
+
+    /// What an expression means in a frame, for a data breakpoint, and how another process that repeats the run gets to know it.
+    fn named_target(
+        &self,
+        strand: u64,
+        frame: usize,
+        name: String,
+    ) -> Result<(Result<Target, String>, Json), String> {
+        let (control, text) = (Arc::clone(&self.control), name.clone());
+        let (target, position) = self.ask(strand, move |stopped| {
+            let target = evaluation::target(stopped, frame, &text);
+            (target, control.position(stopped.thread))
+        })?;
+        let introduction = match (&target, position) {
+            (Ok(target), Some(position)) => {
+                let sought = of_sought(&target.sought(), frame, &name);
+                json!({ "position": position.to_json(), "target": sought })
+            }
+            _ => Json::Null,
+        };
+        Ok((target, introduction))
     }
 
     /// What an expression means that names a slot or a shared variable, so that a repetition can look for its writes.
@@ -302,10 +336,9 @@ impl Server {
         let sought = self.ask(strand, move |stopped| {
             evaluation::target(stopped, frame, &meant).map(|target| target.sought())
         })??;
-        Ok(json!({
-            "name": sought.name, "index": sought.index, "isSlot": sought.is_slot,
-            "frame": frame, "expression": expression, "strand": strand,
-        }))
+        let mut target = of_sought(&sought, frame, &expression);
+        target["strand"] = json!(strand);
+        Ok(target)
     }
 
     /// Where the last word of a text may lead. Columns count UTF-16 units from 1, as the protocol has them.

@@ -113,7 +113,7 @@ fn way(choices: &mut Choices<'_>, number: usize) -> String {
 fn statement(choices: &mut Choices<'_>) -> String {
     let mut object = |depth| object(choices, depth);
     let (one, other) = (object(3), object(1));
-    match choices.below(22) {
+    match choices.below(32) {
         0 => format!("listener <-: hear: {one}. "),
         1 => format!("listener <-: hear: {one} and: {other}. "),
         2 => format!("resolver resolve: {one}. "),
@@ -141,6 +141,19 @@ fn statement(choices: &mut Choices<'_>) -> String {
             .to_owned(),
         19 => "(grow: 1). ".to_owned(),
         20 => "1000 timesRepeat: [ self <-: identity: 'text' ]. ".to_owned(),
+        21 => format!("(caught: [ listener <-: hear: (large: {one}) ]). "),
+        22 => format!(
+            "(caught: [ listener <-: hear: (kernel ValueArray new: 50000 withAll: {one}) ]). "
+        ),
+        23 => "(every: 300 do: [ Actors after: 100000 do: [ ] ]). ".to_owned(),
+        24 => format!("(every: 100 do: [ Actors after: 1 do: [ listener <-: hear: {one} ] ]). "),
+        25 => format!("(wakes: {one}). "),
+        26 => "(chooses: 200). ".to_owned(),
+        // Promises that nobody has settled yet.
+        27 => format!("resolver resolve: (pending: {one}). "),
+        28 => format!("listener <-: hear: (pending: {one}) and: (unsettled: {other}). "),
+        29 => format!("(unsettled: {one}) whenResolved: [:x | listener <-: hear: x ]. "),
+        30 => format!("((pending: listener) <-: hear: {one}). "),
         _ => format!("(caught: [ listener hear: {one} ]). "),
     }
 }
@@ -151,7 +164,7 @@ fn object(choices: &mut Choices<'_>, depth: usize) -> String {
         return choices.of(&LEAVES).to_owned();
     }
     let inner = object(choices, depth - 1);
-    match choices.below(30) {
+    match choices.below(36) {
         // What a value may not contain is an exception, which is an object as well.
         0..=2 => format!("(caught: [ Evil on: {inner} ])"),
         3 => format!("(Free on: {inner})"),
@@ -182,6 +195,12 @@ fn object(choices: &mut Choices<'_>, depth: usize) -> String {
         26 => format!("(self <-: identity: {inner})"),
         27 => format!("(vector: {inner})"),
         28 => format!("(dictionary: {inner})"),
+        29 => format!("(nest: {inner}) Inner"),
+        30 => format!("(caught: [ (nest: {inner}) Inner new ])"),
+        31 => format!("(nest: {inner})"),
+        32 => format!("(caught: [ (nest: {inner}) Heir ])"),
+        33 => format!("(pending: {inner})"),
+        34 => format!("(unsettled: {inner})"),
         _ => inner,
     }
 }
@@ -237,6 +256,16 @@ class Guest new = Value (
       public x = ( ^ shout )
     )
   )
+  (* Its classes are made when somebody first needs them. *)
+  public class Nest on: it = Object (| public content ::= it. |)(
+    public class Inner new = ()(
+      public asString = ( ^ shout )
+      public println = ( ^ shout )
+      public content = ( shout. ^ content )
+      public run = ( ^ shout )
+    )
+    public class Heir = content ()( public asString = ( ^ shout ) )
+  )
 ";
 
 const MIDDLE: &str = "
@@ -254,6 +283,21 @@ const MIDDLE: &str = "
   )
   vector: object = ( | vector = kernel Vector new. | vector append: object. ^ vector )
   dictionary: object = ( | all = Collections Dictionary new. | all at: 1 put: object. ^ all )
+  large: object = ( | array = kernel TransferArray new: 5000. | 1 to: 5000 do: [:i | array at: i put: (row: object) ]. ^ array )
+  nest: object = ( ^ Nest on: object )
+  every: times do: block = ( times timesRepeat: block )
+  wakes: object = (
+    | channel = Processes Channel new. |
+    40 timesRepeat: [ Threading Thread spawn: [ caught: [ channel in read ] ] ].
+    (Threading Thread spawn: [ channel out write: object. channel out poison ])
+  )
+  chooses: count = (
+    | choice = Processes Alternative new. |
+    count timesRepeat: [ choice when: Processes Channel new in read: [:x | shout ] ].
+    (caught: [ (choice after: 1 do: [ ]; skip: [ ]) select ])
+  )
+  pending: object = ( | pair = Actors createPromisePair. | Actors after: 3 do: [ pair resolve: object ]. ^ pair promise )
+  unsettled: object = ( | pair = Actors createPromisePair. | pair promise whenResolved: [:x | object ]. ^ pair promise )
   later: block = ( ^ Actors after: 5 do: block )
   deep: number = ( ^ (self deep: number + 1) + 1 )
   grow: number = ( | all = kernel Vector new. | [ true ] whileTrue: [ all append: (kernel Array new: 1000) ] )

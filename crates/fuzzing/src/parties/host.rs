@@ -70,7 +70,7 @@ const HANDLERS: [&str; 6] = [
 ];
 
 /// Expressions with the object `it`. No other word of them contains these letters.
-const LOOKS: [&str; 48] = [
+const LOOKS: [&str; 62] = [
     "it asString",
     "it println",
     "'' + it",
@@ -119,6 +119,20 @@ const LOOKS: [&str; 48] = [
     "it isNil ifTrue: [ nil ]",
     "it ifTrue: [ 1 ] ifFalse: [ 2 ]",
     "it asSymbol",
+    "(Keeper on: it) Child println",
+    "(Keeper on: it) Child new println",
+    "(Keeper on: it) Child new asString",
+    "(Keeper on: it) Mixed new asString",
+    "(actors after: 1 do: it)",
+    "(actors after: 1 do: [ it println ])",
+    "(threading Thread spawn: it)",
+    "(threading Thread spawn: [ it println ])",
+    "(processes Alternative new when: it read: [:e | e println ]; skip: [ ]) select",
+    "({ 3. 1. 2 } sorted: it)",
+    "(collections Set new) add: it",
+    "(it ensure: it)",
+    "(it on: Exception do: it)",
+    "[ it println ] on: it do: it",
 ];
 
 const HEAD: &str = "\
@@ -126,6 +140,7 @@ class Host usingPlatform: platform = Value (
 | private actors = platform actors.
   private processes = platform processes.
   private collections = platform collections.
+  private threading = platform threading.
   private Exception = platform kernel Exception.
   private balance = 100. |
 )(
@@ -133,6 +148,10 @@ class Host usingPlatform: platform = Value (
     public asString = ( ^ 'Pair(' + x + ')' )
     public = other = ( ^ x = other x )
     public hashcode = ( ^ x hashcode )
+  )
+  class Keeper on: it = Value (| public x = it. |)(
+    public class Child new = x ()( public own = ( ^ 1 ) )
+    public class Mixed new = Object <: x ()( public own = ( ^ 1 ) )
   )
   class Listener on: block = (
   | private block = block.

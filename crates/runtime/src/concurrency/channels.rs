@@ -28,7 +28,7 @@ use squall_bytecode::instructions::Opcode;
 use squall_events as events;
 use squall_heap::{Object, Word};
 
-use crate::concurrency::isolation::leaving;
+use crate::concurrency::isolation::{self, leaving};
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::timers;
 use crate::concurrency::waiting;
@@ -207,13 +207,16 @@ fn may_carry_out(thread: &Thread, channel: Object) -> bool {
 }
 
 /// Whether an element of a channel of this type may leave a sandbox. Typed code has only data.
-fn may_leave(thread: &Thread, kind: Option<Type>, value: Word) -> bool {
-    kind.is_some() || leaving::may_leave(thread.vm, value)
+fn may_leave(thread: &mut Thread, kind: Option<Type>, value: Word) -> bool {
+    kind.is_some() || isolation::may_leave_at_once(thread, value)
 }
 
 /// An object does not leave a sandbox. *GC point.*
 fn kept_inside(thread: &mut Thread) -> Failure {
-    match make_string(thread, "sending an object of a guest's class out of a sandbox") {
+    match make_string(
+        thread,
+        "sending an object of a guest's class, or a very large one, out of a sandbox",
+    ) {
         Ok(what) => Failure::with(FailureReason::NotSupported, what, Word::NIL),
         Err(failure) => failure,
     }

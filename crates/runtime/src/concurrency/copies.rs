@@ -82,11 +82,16 @@ pub fn forget_ended(copies: &mut Vec<i32>) {
 }
 
 fn fork() -> Result<Side, Error> {
+    let name = process::name();
     // SAFETY: the copy has the calling thread alone, and all memory as it is. Other threads were in no function that leaves
     // memory or locks in between states, by the protocol above; the C library sees to its own locks.
     match unsafe { libc::fork() } {
         -1 => Err(Error::last_os_error()),
-        0 => Ok(Side::Copy),
+        0 => {
+            // The calling thread is the copy's main one, whose name is the process's.
+            name.into_iter().for_each(|name| process::set_name(&name));
+            Ok(Side::Copy)
+        }
         process => Ok(Side::Original(process)),
     }
 }

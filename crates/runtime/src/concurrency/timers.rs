@@ -10,12 +10,16 @@
 //! must not be due before that, so there are three steps: the strand *reserves* a place, parks, and *starts* the timer.
 //! A timer that was cancelled in between is not started. Places are used again, keys are not: a late key has no effect.
 //!
+//! The table finds the timers of a sandbox without a look at those of others: sandboxes are measured and ended while others
+//! wait.
+//!
 //! A strand that waits for a [resource](Resource), perhaps for a time at most, has a place here, too: its key
 //! is the wait that it leaves with the resource's source. The poller's thread delivers keys as the monitor
 //! does. Whichever of the two comes first takes the place, and the other is cancelled. As long as such a
 //! strand waits, it is a source of the scheduler's: something may come from outside.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,9 +29,12 @@ use squall_scheduler::TimerId;
 use squall_system::poller::{Direction, Wait};
 use squall_system::resources::Resource;
 
+use crate::concurrency::messages;
+use crate::concurrency::sandbox::metering;
 use crate::concurrency::waiting::{self, Place};
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
+use crate::state::sandbox::SandboxRef;
 use crate::state::strand::{Claimed, Delivery, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
@@ -62,6 +69,8 @@ enum Purpose {
     Wake { strand: Word, ticket: u64, value: Word },
     /// This message goes to the vat of this vat object.
     Post { vat: Word, message: Word },
+    /// A rest between measurements of sandboxes is over.
+    EndRest,
 }
 
 /// All timers that are not due yet.
@@ -72,9 +81,11 @@ pub struct Timers {
 
 #[derive(Default)]
 struct Table {
-    entries: Vec<Entry>,
+    entries: Vec<Timer>,
     free: Vec<u32>,
     due: VecDeque<Due>,
+    /// The places of messages that strands of sandboxes have sent, by the sandbox's address.
+    of_sandboxes: HashMap<usize, (SandboxRef, HashSet<u32>)>,
     /// Whether nothing becomes due any more.
     is_stopped: bool,
 }
@@ -88,10 +99,12 @@ struct Due {
 
 /// A place in the table.
 #[derive(Default)]
-struct Entry {
+struct Timer {
     generation: u32,
     /// The strand that it is for, if that reserved it.
     strand: Option<StrandRef>,
+    /// The sandbox that has sent the message, if one has.
+    sender: Option<SandboxRef>,
     /// None before the timer was started.
     purpose: Option<Purpose>,
     /// None before the scheduler knows it, or if it may take any time.
@@ -105,18 +118,41 @@ struct Entry {
 impl Table {
     /// The messages that are due later, with their keys.
     fn messages(&self) -> impl Iterator<Item = (TimerKey, Object)> {
-        self.entries.iter().enumerate().filter_map(|(place, entry)| match entry.purpose {
-            Some(Purpose::Post { message, .. }) => {
-                let key = TimerKey { place: place as u32, generation: entry.generation };
-                Some((key, message.as_object()?))
+        (0..self.entries.len() as u32).filter_map(|place| self.message(place))
+    }
+
+    /// Those that strands of a sandbox have sent, or of sandboxes in it.
+    fn messages_of(&self, sandbox: SandboxRef) -> impl Iterator<Item = (TimerKey, Object)> {
+        let inner = self.of_sandboxes.values().filter(move |(sender, _)| sender.is_in(sandbox));
+        inner.flat_map(|(_, places)| places).filter_map(|&place| self.message(place))
+    }
+
+    fn message(&self, place: u32) -> Option<(TimerKey, Object)> {
+        let entry = &self.entries[place as usize];
+        let Some(Purpose::Post { message, .. }) = entry.purpose else { return None };
+        Some((TimerKey { place, generation: entry.generation }, message.as_object()?))
+    }
+
+    /// The message at a reserved place is one of a sandbox.
+    fn belongs_to(&mut self, key: TimerKey, sender: SandboxRef) {
+        self.entries[key.place as usize].sender = Some(sender);
+        let places = self.of_sandboxes.entry(sender.address());
+        places.or_insert_with(|| (sender, HashSet::new())).1.insert(key.place);
+    }
+
+    /// The timer at a place is over.
+    fn leave(&mut self, place: u32, sender: SandboxRef) {
+        if let Entry::Occupied(mut of_sandbox) = self.of_sandboxes.entry(sender.address()) {
+            of_sandbox.get_mut().1.remove(&place);
+            if of_sandbox.get().1.is_empty() {
+                of_sandbox.remove();
             }
-            _ => None,
-        })
+        }
     }
 
     fn reserve(&mut self, strand: Option<StrandRef>) -> TimerKey {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Entry::default());
+            self.entries.push(Timer::default());
             self.entries.len() as u32 - 1
         });
         let entry = &mut self.entries[place as usize];
@@ -125,23 +161,24 @@ impl Table {
     }
 
     /// The timer, unless it was cancelled or is over.
-    fn get(&mut self, key: TimerKey) -> Option<&mut Entry> {
+    fn get(&mut self, key: TimerKey) -> Option<&mut Timer> {
         let entry = self.entries.get_mut(key.place as usize);
         entry.filter(|entry| entry.generation == key.generation)
     }
 
     /// Frees the place of a timer, unless that was done before.
-    fn take(&mut self, key: TimerKey) -> Option<Entry> {
+    fn take(&mut self, key: TimerKey) -> Option<Timer> {
         let entry = self.get(key)?;
         let generation = entry.generation.wrapping_add(1);
-        let entry = std::mem::replace(entry, Entry { generation, ..Entry::default() });
+        let entry = std::mem::replace(entry, Timer { generation, ..Timer::default() });
         self.free.push(key.place);
+        entry.sender.into_iter().for_each(|sender| self.leave(key.place, sender));
         Some(entry)
     }
 
     /// Takes the timer that a strand has reserved at a place. If the timer was over, the place may belong to another
     /// one by now.
-    fn take_of(&mut self, strand: StrandRef, place: u32) -> Option<(TimerKey, Entry)> {
+    fn take_of(&mut self, strand: StrandRef, place: u32) -> Option<(TimerKey, Timer)> {
         let entry =
             self.entries.get(place as usize).filter(|entry| entry.strand == Some(strand))?;
         let key = TimerKey { place, generation: entry.generation };
@@ -235,7 +272,7 @@ impl Timers {
         let mut table = self.inner.lock();
         table.is_stopped = true;
         let ids: Vec<_> = table.entries.iter_mut().filter_map(|entry| entry.id.take()).collect();
-        let was_source = |entry: &mut Entry| std::mem::take(&mut entry.is_source);
+        let was_source = |entry: &mut Timer| std::mem::take(&mut entry.is_source);
         let sources = table.entries.iter_mut().filter_map(|entry| was_source(entry).then_some(()));
         let sources = sources.count();
         drop(table);
@@ -251,29 +288,28 @@ impl Timers {
 
     /// Drops the messages that are due later, but those that were so already.
     pub fn drop_messages_since(&self, vm: &Vm, older: &HashSet<Wait>) {
-        self.drop_those(vm, |key, _| !older.contains(&key.to_wait()));
+        self.drop_those(vm, |table| {
+            let all = table.messages().map(|(key, _)| key);
+            all.filter(|key| !older.contains(&key.to_wait())).collect()
+        });
     }
 
-    /// Drops the messages that are due later and that are such.
-    pub fn drop_messages(&self, vm: &Vm, is_that: impl Fn(Object) -> bool) {
-        self.drop_those(vm, |_, message| is_that(message));
+    /// Drops the messages that are due later and that strands of a sandbox have sent.
+    pub fn drop_messages_of(&self, vm: &Vm, sandbox: SandboxRef) {
+        self.drop_those(vm, |table| table.messages_of(sandbox).map(|(key, _)| key).collect());
     }
 
-    fn drop_those(&self, vm: &Vm, is_that: impl Fn(TimerKey, Object) -> bool) {
+    fn drop_those(&self, vm: &Vm, those: impl FnOnce(&Table) -> Vec<TimerKey>) {
         let mut table = self.inner.lock();
-        let keys: Vec<TimerKey> = table
-            .messages()
-            .filter_map(|(key, message)| is_that(key, message).then_some(key))
-            .collect();
-        let taken: Vec<_> =
-            keys.into_iter().filter_map(|key| Some((key, table.take(key)?))).collect();
+        let keys = those(&table).into_iter();
+        let taken: Vec<_> = keys.filter_map(|key| Some((key, table.take(key)?))).collect();
         drop(table);
         taken.into_iter().for_each(|(key, entry)| release(vm, key, entry));
     }
 
-    /// Calls this with each message that is due later, while all mutators stand.
-    pub(crate) fn visit_messages(&self, mut visit: impl FnMut(Object)) {
-        self.inner.lock().messages().for_each(|(_, message)| visit(message));
+    /// Calls this with each message that is due later and that strands of a sandbox have sent, while all mutators stand.
+    pub(crate) fn visit_messages_of(&self, sandbox: SandboxRef, mut visit: impl FnMut(Object)) {
+        self.inner.lock().messages_of(sandbox).for_each(|(_, message)| visit(message));
     }
 
     /// A timer's time has come: an item for it is about to be in a run queue.
@@ -297,6 +333,7 @@ impl Timers {
             let (first, second) = match purpose {
                 Purpose::Wake { strand, value, .. } => (strand, value),
                 Purpose::Post { vat, message } => (vat, message),
+                Purpose::EndRest => continue,
             };
             visit(RootAddress::from(first));
             visit(RootAddress::from(second));
@@ -366,7 +403,7 @@ pub fn deliver(waits: &[Wait]) {
 }
 
 /// Ends the rest of a timer that was taken from the table.
-fn release(vm: &Vm, key: TimerKey, entry: Entry) {
+fn release(vm: &Vm, key: TimerKey, entry: Timer) {
     if let Some(id) = entry.id {
         vm.scheduler.cancel_timer(id);
     }
@@ -388,8 +425,19 @@ pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Ob
         }
     }
     let purpose = Purpose::Post { vat: vat.object.get(), message: message.word() };
-    let key = thread.vm.concurrency().timers.inner.lock().reserve(None);
+    let key = {
+        let mut table = thread.vm.concurrency().timers.inner.lock();
+        let key = table.reserve(None);
+        messages::sender(message).into_iter().for_each(|sender| table.belongs_to(key, sender));
+        key
+    };
     thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);
+}
+
+/// Has the items be ready, after a time, that a rest between measurements holds up.
+pub fn end_rest_after(vm: &'static Vm, delay: Duration) {
+    let key = vm.concurrency().timers.inner.lock().reserve(None);
+    vm.concurrency().timers.start(vm, key, delay, Purpose::EndRest);
 }
 
 /// Does the action of the timer that became due first, unless it was cancelled.
@@ -419,6 +467,7 @@ pub fn run_due(thread: &mut Thread) {
                 VatRef::of_object(vat).post(thread, message);
             }
         }
+        Some(Purpose::EndRest) => metering::end_rest(vm),
         None => {}
     }
     drop(table);

@@ -18,6 +18,7 @@ use crate::concurrency::foreign::{anchor, requests};
 use crate::concurrency::messages;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises;
+use crate::concurrency::sandbox::metering;
 use crate::concurrency::stalls;
 use crate::concurrency::strands;
 use crate::concurrency::switches;
@@ -146,6 +147,7 @@ fn set_idle(thread: &Thread, is_idle: bool) {
 const ITEMS_PER_TICK: u32 = 256;
 
 fn run_item(thread: &mut Thread, item: Item) {
+    let Some(item) = metering::unless_it_rests(thread, item) else { return };
     match item.kind() {
         ItemKind::Vat(vat) => run_vat(thread, vat),
         ItemKind::Visit(vat) => visit(thread, vat),

@@ -471,8 +471,7 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
         Audience::Program => "uncaught:",
     };
     let kernel = vm.roots.kernel.get();
-    let is_prepared =
-        [&vm.roots.out_of_memory, &vm.roots.stack_overflow].iter().any(|r| r.get() == exception);
+    let is_prepared = vm.roots.prepared().iter().any(|(_, root)| root.get() == exception);
     if is_prepared {
         return report(thread, exception);
     }

@@ -214,13 +214,10 @@ fn initialize_kernel(thread: &mut Thread, kernel: &'static Definition) -> Result
     run(thread, initializer, &arguments).map(|_| ())
 }
 
-/// Makes the exceptions that are signalled when there is no room to make one.
+/// Makes the exceptions that are needed where none can be made.
 fn prepare_exceptions(thread: &mut Thread, kernel: &'static Definition) -> Result<(), BootError> {
     let vm = thread.vm;
-    let roots = &vm.roots;
-    for (name, root) in
-        [("OutOfMemory", &roots.out_of_memory), ("StackOverflow", &roots.stack_overflow)]
-    {
+    for (name, root) in vm.roots.prepared() {
         let definition = nested(kernel, name)?;
         let class = make_module_class(thread, definition, vm.roots.kernel.get())?;
         let factory = definition.module.function(definition.bytecode().factory);

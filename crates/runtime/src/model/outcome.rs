@@ -129,6 +129,8 @@ failure_reasons! {
     StackOverflow "signalStackOverflow";
     /// The heap is full.
     OutOfMemory "signalOutOfMemory";
+    /// A message of a sandbox would take more objects to another vat than one message may.
+    MessageTooLarge "signalMessageTooLarge";
     /// The command line does not permit it: the flag, and the attempted operation.
     PermissionDenied "signalPermissionDenied:what:";
     /// The sandbox is not granted it: the module, and the attempted operation.

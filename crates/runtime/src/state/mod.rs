@@ -9,7 +9,7 @@
 //! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
 //! | a native thread | [`thread`], [`native_stack`], [`limit`], [`affinity`], [`items`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
-//! | a vat, its transactions, its sandbox, the time of that | [`vat`], [`transactions`], [`sandbox`], [`pacing`] |
+//! | a vat, its transactions, its sandbox, the time and the measurements of that | [`vat`], [`transactions`], [`sandbox`], [`pacing`], `rests` |
 //! | what a debugger has set, what tests have covered | [`debugging`], [`coverage`] |
 //! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
 //! | synchronisation | [`fences`], [`events`] |
@@ -28,6 +28,7 @@ pub mod pacing;
 pub mod primitive_code;
 pub mod recording;
 pub mod replays;
+pub(crate) mod rests;
 pub mod roots;
 pub mod sampling;
 pub mod sandbox;

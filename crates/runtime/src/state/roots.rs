@@ -47,6 +47,8 @@ pub struct GlobalRoots {
     pub out_of_memory: RootWord,
     /// The exception for a stack that may not grow.
     pub stack_overflow: RootWord,
+    /// The exception that breaks the promise for a message or an answer that is too large.
+    pub message_too_large: RootWord,
     /// The blocks that the main vat evaluates when the program ends, in an object of that vat; nil if there are none.
     pub exit_hooks: RootWord,
     constants: Mutex<Constants>,
@@ -62,6 +64,7 @@ impl Default for GlobalRoots {
             platform: RootWord::default(),
             out_of_memory: RootWord::default(),
             stack_overflow: RootWord::default(),
+            message_too_large: RootWord::default(),
             exit_hooks: RootWord::default(),
             constants: Mutex::default(),
             registry: Mutex::default(),
@@ -169,10 +172,20 @@ impl GlobalRoots {
         *self.registry.lock().entry(name).or_insert(object)
     }
 
+    /// The exceptions that are made before they are needed, each with the name of its class in the kernel.
+    pub fn prepared(&self) -> [(&'static str, &RootWord); 3] {
+        [
+            ("OutOfMemory", &self.out_of_memory),
+            ("StackOverflow", &self.stack_overflow),
+            ("MessageTooLarge", &self.message_too_large),
+        ]
+    }
+
     /// Visits the objects that all vats share, while all mutators stand.
     pub(crate) fn visit_shared(&self, visit: &mut dyn FnMut(Word)) {
         self.registry.lock().values().copied().for_each(&mut *visit);
-        let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
+        let prepared = self.prepared().map(|(_, exception)| exception);
+        let named = [&self.kernel, &self.platform].into_iter().chain(prepared);
         let roots = self.known.iter().chain(&self.characters).chain(named);
         roots.for_each(|root| visit(root.get()));
         let constants = self.constants.lock();
@@ -182,13 +195,8 @@ impl GlobalRoots {
 
     pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         self.registry.lock().values_mut().map(RootAddress::from).for_each(&mut *visit);
-        let named = [
-            &self.kernel,
-            &self.platform,
-            &self.out_of_memory,
-            &self.stack_overflow,
-            &self.exit_hooks,
-        ];
+        let prepared = self.prepared().map(|(_, exception)| exception);
+        let named = [&self.kernel, &self.platform, &self.exit_hooks].into_iter().chain(prepared);
         for root in self.known.iter().chain(&self.characters).chain(named) {
             root.visit(visit);
         }

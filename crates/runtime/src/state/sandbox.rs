@@ -20,6 +20,7 @@ use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 use crate::model::known;
 use crate::model::linking::HOST_PREFIX;
 use crate::state::pacing;
+use crate::state::rests::Rests;
 use crate::state::roots::RootWord;
 use crate::state::thread::Thread;
 
@@ -118,6 +119,10 @@ pub struct Sandbox {
     pub(crate) fuel: AtomicI64,
     /// Bytes that may be allocated before one measures.
     pub(crate) allowance: AtomicI64,
+    /// Bytes that may be allocated beyond that, if it is no time to measure.
+    pub(crate) overdraft: AtomicI64,
+    /// Whether it has overdrawn, and is to be measured: see `rests`.
+    pub(crate) is_due: AtomicBool,
     pub(crate) messages: AtomicI64,
     /// Nanoseconds of processor time.
     pub(crate) time: AtomicI64,
@@ -171,6 +176,11 @@ impl SandboxRef {
         sandbox.map_or(std::ptr::null_mut(), |sandbox| std::ptr::from_ref(sandbox.0).cast_mut())
     }
 
+    /// Where it is. A sandbox that is used again has the address of an earlier one.
+    pub(crate) fn address(self) -> usize {
+        std::ptr::from_ref(self.0).addr()
+    }
+
     /// The word of its object, which keeps it alive.
     pub fn object(self) -> Word {
         self.0.object.get()
@@ -220,8 +230,7 @@ impl SandboxRef {
         let Sandbox { fuel, messages, strands, measured, time, .. } = self.0;
         let budgets = self.budgets();
         let used = |budget: Option<u64>, left: &AtomicI64| {
-            let left = left.load(Ordering::Relaxed).max(0) as u64;
-            budget.map_or(0, |budget| budget.saturating_sub(left))
+            amount(budget).saturating_sub(left.load(Ordering::Relaxed).max(0)).max(0) as u64
         };
         let count = |counter: &AtomicI64| counter.load(Ordering::Relaxed).max(0) as u64;
         [
@@ -302,11 +311,19 @@ impl SandboxRef {
     }
 }
 
+/// The part of the budget of memory that a sandbox may overdraw.
+pub(crate) const OVERDRAFT: i64 = 8;
+
 /// In a millisecond.
 const NANOSECONDS: u64 = 1_000_000;
 
 fn nanoseconds(milliseconds: u64) -> u64 {
     milliseconds.saturating_mul(NANOSECONDS)
+}
+
+/// A budget as its counter begins.
+fn amount(budget: Option<u64>) -> i64 {
+    budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
 }
 
 /// All sandboxes.
@@ -316,6 +333,8 @@ pub struct Sandboxes {
     count: AtomicUsize,
     /// Whether a native thread makes the threads poll that run timed strands.
     pub(crate) is_paced: AtomicBool,
+    /// The rests between measurements.
+    pub(crate) rests: Rests,
 }
 
 #[derive(Default)]
@@ -325,6 +344,20 @@ struct Table {
 }
 
 impl Sandboxes {
+    /// A sandbox has overdrawn: it is to be measured when the rest is over.
+    pub(crate) fn set_due(&self, sandbox: SandboxRef) {
+        if !sandbox.0.is_due.swap(true, Ordering::Relaxed) {
+            self.rests.add_due();
+        }
+    }
+
+    /// A sandbox was measured, or is over.
+    pub(crate) fn set_not_due(&self, sandbox: SandboxRef) {
+        if sandbox.0.is_due.swap(false, Ordering::Relaxed) {
+            self.rests.remove_due();
+        }
+    }
+
     /// Whether there is, or was, any.
     pub fn has_any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
@@ -425,6 +458,8 @@ impl Sandbox {
             strands: AtomicI64::new(0),
             kept: AtomicI64::new(0),
             measured: AtomicI64::new(0),
+            overdraft: AtomicI64::new(0),
+            is_due: AtomicBool::new(false),
             members: AtomicUsize::new(0),
             sends: AtomicBool::new(false),
             orphans: Mutex::default(),
@@ -439,9 +474,6 @@ impl Sandbox {
         grants: Grants,
         parent: Option<SandboxRef>,
     ) {
-        let amount = |budget: Option<u64>| {
-            budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
-        };
         *self.name.lock() = shown(&name);
         self.report.lock().clear();
         self.parent.set(parent);
@@ -451,6 +483,7 @@ impl Sandbox {
         self.reason.store(Reason::Live as u8, Ordering::Relaxed);
         self.fuel.store(amount(budgets.fuel), Ordering::Relaxed);
         self.allowance.store(amount(budgets.heap), Ordering::Relaxed);
+        self.overdraft.store(amount(budgets.heap) / OVERDRAFT, Ordering::Relaxed);
         self.messages.store(amount(budgets.messages), Ordering::Relaxed);
         self.time.store(amount(budgets.time.map(nanoseconds)), Ordering::Relaxed);
         self.measured.store(0, Ordering::Relaxed);
@@ -547,6 +580,8 @@ pub struct Metering {
     pub fuel: i32,
     /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
     pub owed: u64,
+    /// How much the message that is under way takes to another vat: see `isolation`.
+    pub(crate) passed: usize,
     /// By which code for sandboxes hides the constants of guests. It never changes.
     pub code_key: u64,
 }

@@ -3,6 +3,7 @@
 //! The program runs in a process of its own, whose server this speaks to like an editor does; its output is that of the
 //! command. So a session is a text of commands and answers, which tests compare.
 
+use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, stdin};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -14,7 +15,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use squall_debugger::client::{Client, Next};
 
-use super::run_command;
+use super::super::replay;
+use super::command_of;
 use crate::arguments::Debug;
 use crate::console::{complain, print};
 use crate::exit::Exit;
@@ -61,6 +63,10 @@ struct Breakpoint {
     number: usize,
     kind: Kind,
     request: Json,
+    /// The server's number of it.
+    id: Option<u64>,
+    /// Whether its code was loaded.
+    is_found: bool,
 }
 
 /// What a breakpoint is about.
@@ -96,12 +102,13 @@ type Done = Result<(), String>;
 
 /// Debugs a program on the terminal.
 pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
-    let program = arguments.program[0].clone();
-    let (mut options, words) = (arguments.options.clone(), arguments.program.clone());
-    options.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
+    let (name, program, words) = match &arguments.replay {
+        None => ("run", arguments.program[0].clone(), words_of_run(arguments)),
+        Some(path) => ("replay", replay::program_of(path)?, vec![path.clone().into()]),
+    };
     let command = move |port: u16, is_again: bool| {
-        let mut command = run_command(port, is_again)?;
-        command.args(&options).args(&words);
+        let mut command = command_of(name, port, is_again)?;
+        command.args(&words);
         // Ctrl-C pauses it, and does not end it.
         command.stdin(Stdio::null()).process_group(0);
         Ok(command)
@@ -138,6 +145,13 @@ pub fn debug(arguments: &Debug) -> Result<Exit, Exit> {
             Err(Exit::Failure)
         }
     }
+}
+
+/// The options and the arguments with which a program runs.
+fn words_of_run(arguments: &Debug) -> Vec<OsString> {
+    let seed = arguments.seed.map(|seed| format!("--seed={seed}"));
+    let words = arguments.options.iter().cloned().chain(seed);
+    words.chain(arguments.program.iter().cloned()).map(OsString::from).collect()
 }
 
 impl Session {
@@ -286,7 +300,8 @@ impl Session {
     /// Adds a breakpoint, and says what the server makes of it.
     fn add(&mut self, kind: Kind, request: Json) -> Done {
         self.made += 1;
-        self.breakpoints.push(Breakpoint { number: self.made, kind: kind.clone(), request });
+        let (number, id, is_found) = (self.made, None, false);
+        self.breakpoints.push(Breakpoint { number, kind: kind.clone(), request, id, is_found });
         let set = self.send_breakpoints(&kind)?;
         let last = set.last().unwrap_or(&Json::Null);
         let where_to = match last["line"].as_u64() {
@@ -311,7 +326,38 @@ impl Session {
             }
             Kind::Data => self.client.ask("setDataBreakpoints", json!({ "breakpoints": list })),
         }?;
-        Ok(answer["breakpoints"].as_array().cloned().unwrap_or_default())
+        let answers = answer["breakpoints"].as_array().cloned().unwrap_or_default();
+        let set = self.breakpoints.iter_mut().filter(|each| each.kind == *kind);
+        for (breakpoint, answer) in set.zip(&answers) {
+            breakpoint.id = answer["id"].as_u64();
+            breakpoint.is_found |= answer["verified"] == true;
+        }
+        Ok(answers)
+    }
+
+    /// The code of a breakpoint was loaded; or a data breakpoint is gone, since its object is not known in the past.
+    fn find(&mut self, told: &Json) {
+        let is_it = |each: &Breakpoint| each.id.is_some() && each.id == told["id"].as_u64();
+        let Some(index) = self.breakpoints.iter().position(is_it) else { return };
+        if told["verified"] == true {
+            self.breakpoints[index].is_found = true;
+        } else if self.breakpoints[index].kind == Kind::Data {
+            let gone = self.breakpoints.remove(index);
+            print(&format!("breakpoint {} is gone: its object is not known here\n", gone.number));
+        }
+    }
+
+    /// Says which breakpoints had no code until the end: a name may be wrong, or a line.
+    fn show_unfound(&self) {
+        for Breakpoint { number, kind, request, .. } in
+            self.breakpoints.iter().filter(|breakpoint| !breakpoint.is_found)
+        {
+            let what = match kind {
+                Kind::Line(file) => format!("no code at or after {file}:{}", request["line"]),
+                _ => format!("no function {}", request["name"].as_str().unwrap_or_default()),
+            };
+            print(&format!("breakpoint {number} was never reached: {what} was loaded\n"));
+        }
     }
 
     fn delete(&mut self, text: &str) -> Done {
@@ -407,8 +453,10 @@ impl Session {
                     let code = body["exitCode"].as_i64().unwrap_or(1) as i32;
                     print(&format!("the program has ended with {code}\n"));
                     self.ended = Some(code);
+                    self.show_unfound();
                     return Ok(());
                 }
+                Some("breakpoint") => self.find(&body["breakpoint"]),
                 Some("stopped") => return self.stopped(body),
                 _ => {}
             }

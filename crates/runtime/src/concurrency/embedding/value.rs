@@ -42,6 +42,7 @@ const MAX_DEPTH: usize = 100;
 /// The native form of an object of a vat. *GC point.*
 pub fn to_native(thread: &mut Thread, word: Word, from: VatRef) -> Result<Value, Failure> {
     let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
+    isolation::begin(thread);
     let word = match from == main {
         true => word,
         false => isolation::wrap(thread, word, from, main)?,

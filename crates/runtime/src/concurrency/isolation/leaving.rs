@@ -20,8 +20,9 @@
 //! A module that a sandbox loads is a copy of its own with the same text (`for_guests` in `model/modules.rs`), so the origin of
 //! a class is known by its definition.
 
-use std::collections::HashSet;
+use std::convert::Infallible;
 
+use hashbrown::HashSet;
 use squall_bytecode::module::Side;
 use squall_heap::{Format, Object, Word};
 
@@ -47,22 +48,31 @@ pub fn is_within(inner: Option<SandboxRef>, outer: SandboxRef) -> bool {
 
 /// Whether a value leaves a sandbox as it is. No GC point.
 pub fn may_leave(vm: &Vm, word: Word) -> bool {
-    look_at_all(vm, (word, Part::Data)).0
+    may_leave_for(vm, word, |_| Ok::<_, Infallible>(())).unwrap_or_else(|never| match never {})
 }
 
-/// As [`may_leave`], and how many objects were looked at.
-pub fn counted_may_leave(vm: &Vm, word: Word) -> (bool, usize) {
-    look_at_all(vm, (word, Part::Data))
+/// As [`may_leave`], if the sender can pay for each object that the value leads to, by the number of its words.
+pub fn may_leave_for<E>(
+    vm: &Vm,
+    word: Word,
+    pay: impl FnMut(usize) -> Result<(), E>,
+) -> Result<bool, E> {
+    look_at_all(vm, (word, Part::Data), pay)
 }
 
 /// Whether a class may be the superclass or a mixin of one whose text is not a guest's. Otherwise code of a guest would run
 /// wherever somebody has such a class: a nested class is made once, by whoever needs it first, and an object that vats share
 /// has the same for all.
 pub fn may_be_inherited(vm: &Vm, class: Word) -> bool {
-    look_at_all(vm, (class, Part::Code)).0
+    look_at_all(vm, (class, Part::Code), |_| Ok::<_, Infallible>(()))
+        .unwrap_or_else(|never| match never {})
 }
 
-fn look_at_all(vm: &Vm, first: (Word, Part)) -> (bool, usize) {
+fn look_at_all<E>(
+    vm: &Vm,
+    first: (Word, Part),
+    mut pay: impl FnMut(usize) -> Result<(), E>,
+) -> Result<bool, E> {
     let mut pending = vec![first];
     let mut seen = HashSet::new();
     while let Some((word, part)) = pending.pop() {
@@ -70,11 +80,12 @@ fn look_at_all(vm: &Vm, first: (Word, Part)) -> (bool, usize) {
         if is_harmless(object) || !seen.insert((object.address(), part)) {
             continue;
         }
+        pay(object.size() / size_of::<Word>())?;
         if !look_at(vm, object, part, &mut pending) {
-            return (false, seen.len());
+            return Ok(false);
         }
     }
-    (true, seen.len())
+    Ok(true)
 }
 
 /// The part that an object has in the value that is to leave.

@@ -9,6 +9,9 @@
 //! | a transfer object or array, if its class is a value by now, and may leave | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
+//! A sandbox cannot hold up others by a message: one message or answer takes at most [`LARGEST`] units of work on the way
+//! out of a vat of a sandbox, since the strand does not poll meanwhile. Whoever begins such a message calls [`begin`].
+//!
 //! Only an object's own vat may read its mutable parts. So a transfer object is wrapped by its own vat; all other
 //! objects may be wrapped anywhere.
 
@@ -20,7 +23,7 @@ use squall_heap::{Object, Word};
 use crate::concurrency::promises;
 use crate::concurrency::values;
 use crate::model::known::{self, KnownClass};
-use crate::model::outcome::Failure;
+use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::classes;
 use crate::objects::far_reference::{far_reference, slots, target_of, vat_of};
 use crate::state::thread::{Thread, allocated};
@@ -47,8 +50,11 @@ enum Passage {
 pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
     let Some(object) = word.as_object() else { return Ok(word) };
     match passage(thread.vm, object) {
-        Passage::Same if leaving::leaves(from, to) && !pays_to_leave(thread, word) => {
-            make_far_reference(thread, word, from)
+        Passage::Same if leaving::leaves(from, to) => {
+            match leaving::may_leave_for(thread.vm, word, |words| pay(thread, from, words))? {
+                true => Ok(word),
+                false => make_far_reference(thread, word, from),
+            }
         }
         Passage::Same => Ok(word),
         _ if from == to => Ok(word),
@@ -65,11 +71,49 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
     }
 }
 
-/// Whether a value leaves a sandbox as it is; the sender pays for each object that it leads to.
-fn pays_to_leave(thread: &mut Thread, word: Word) -> bool {
-    let (may_leave, count) = leaving::counted_may_leave(thread.vm, word);
-    thread.charge(count);
-    may_leave
+/// How many words a message of a sandbox may lead to; each object counts as [`FOR_AN_OBJECT`] more: some milliseconds.
+const LARGEST: usize = 1 << 20;
+
+/// How much work an object is beside its words.
+const FOR_AN_OBJECT: usize = 8;
+
+/// A message or an answer of the thread begins, whose words will be wrapped.
+pub fn begin(thread: &mut Thread) {
+    thread.metering.passed = 0;
+}
+
+/// A vat passes an object with so many words on. A vat of a sandbox pays for it, unless the message is too large.
+fn pay(thread: &mut Thread, from: VatRef, words: usize) -> Result<(), Failure> {
+    if from.sandbox().is_none() {
+        return Ok(());
+    }
+    let units = FOR_AN_OBJECT + words;
+    thread.charge(units);
+    thread.metering.passed += units;
+    match thread.metering.passed <= LARGEST {
+        true => Ok(()),
+        false => Err(Failure::new(FailureReason::MessageTooLarge)),
+    }
+}
+
+/// Whether a value may leave a sandbox through a channel, which carries none that is larger than a message. A strand of a
+/// sandbox pays for the look.
+pub fn may_leave_at_once(thread: &mut Thread, word: Word) -> bool {
+    let mut units = 0;
+    let may_leave = leaving::may_leave_for(thread.vm, word, |words| {
+        units += FOR_AN_OBJECT + words;
+        if units <= LARGEST { Ok(()) } else { Err(()) }
+    });
+    thread.charge(units);
+    may_leave == Ok(true)
+}
+
+/// The exception that breaks the promise for a message or an answer that could not be wrapped.
+pub fn prepared_error(vm: &Vm, failure: &Failure) -> Word {
+    match failure.reason {
+        FailureReason::MessageTooLarge => vm.roots.message_too_large.get(),
+        _ => vm.roots.out_of_memory.get(),
+    }
 }
 
 /// Whether this may go to other vats as a copy, which only its own vat may make.

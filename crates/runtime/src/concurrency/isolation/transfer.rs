@@ -8,11 +8,10 @@
 //! The array of originals and copies is on the heap, where the collector updates it. The table that
 //! finds an original's place in it goes by identity hashes, which never change.
 
-use std::collections::HashMap;
-
+use hashbrown::HashTable;
 use squall_heap::{Format, Object, RootHandle, Word};
 
-use super::{Passage, is_copied_to, passage, wrap};
+use super::{Passage, is_copied_to, passage, pay, wrap};
 use crate::concurrency::transactions::access;
 use crate::model::behavior::SlotContent;
 use crate::model::known::{self, KnownClass};
@@ -29,9 +28,9 @@ pub fn copy(
     to: VatRef,
 ) -> Result<Word, Failure> {
     let depth = thread.mutator.root_depth();
-    let copied = Copies::begin(thread, original).and_then(|mut copies| {
+    let copied = Copies::begin(thread, original, from, to).and_then(|mut copies| {
         copies.add(thread, original_of(thread, copies.first))?;
-        copies.wrap_all(thread, from, to)
+        copies.wrap_all(thread)
     });
     thread.mutator.truncate_roots(depth);
     copied
@@ -43,30 +42,56 @@ fn original_of(thread: &Thread, handle: RootHandle) -> Object {
 
 /// The copies made so far.
 struct Copies {
+    /// The vat that the originals are in, and the one that gets the copies.
+    from: VatRef,
+    to: VatRef,
     /// The first original.
     first: RootHandle,
     /// An array in which each original is followed by its copy.
     pairs: RootHandle,
     /// How many pairs there are.
     count: usize,
-    /// The numbers of the pairs whose originals have this identity hash.
-    places: HashMap<u32, Vec<usize>>,
+    /// The pairs, by the identity hashes of their originals.
+    places: HashTable<Place>,
+    /// The class of the object that was looked at last, and whether its instances are copied.
+    class: RootHandle,
+    is_copied: bool,
 }
 
-/// How much work a copy is, in calls, beside its words.
-const FOR_A_COPY: usize = 8;
+/// The place of a pair.
+struct Place {
+    /// The identity hash of the original.
+    hash: u32,
+    /// The number of the pair.
+    number: u32,
+}
 
-const WORD_BYTES: usize = size_of::<Word>();
+impl Place {
+    /// For the table, which takes the upper bits for one purpose and the lower bits for another.
+    fn spread(hash: u32) -> u64 {
+        /// Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4).
+        const RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+        let product = u64::from(hash).wrapping_mul(RATIO);
+        product ^ product >> 32
+    }
+}
 
 /// The number of pairs that there is room for at first.
 const FIRST_PAIRS: usize = 4;
 
 impl Copies {
-    fn begin(thread: &mut Thread, original: Object) -> Result<Copies, Failure> {
+    fn begin(
+        thread: &mut Thread,
+        original: Object,
+        from: VatRef,
+        to: VatRef,
+    ) -> Result<Copies, Failure> {
         let first = thread.mutator.push_root(original.word());
         let pairs = make_pairs(thread, FIRST_PAIRS)?;
         let pairs = thread.mutator.push_root(pairs.word());
-        Ok(Copies { first, pairs, count: 0, places: HashMap::new() })
+        let class = thread.mutator.push_root(Word::NIL);
+        let (places, is_copied) = (HashTable::new(), false);
+        Ok(Copies { from, to, first, pairs, count: 0, places, class, is_copied })
     }
 
     fn pairs(&self, thread: &Thread) -> Object {
@@ -78,7 +103,7 @@ impl Copies {
     }
 
     /// Wraps the words of all copies; answers the first copy. *GC point.*
-    fn wrap_all(&mut self, thread: &mut Thread, from: VatRef, to: VatRef) -> Result<Word, Failure> {
+    fn wrap_all(&mut self, thread: &mut Thread) -> Result<Word, Failure> {
         let mut place = 0;
         while place < self.count {
             for index in 0..word_count(self.copy_at(thread, place)) {
@@ -86,7 +111,7 @@ impl Copies {
                 if !word.is_pointer() {
                     continue;
                 }
-                let wrapped = self.wrap_word(thread, word, from, to)?;
+                let wrapped = self.wrap_word(thread, word)?;
                 let copy = self.copy_at(thread, place);
                 set_word(thread, copy, index, wrapped);
             }
@@ -95,17 +120,10 @@ impl Copies {
         Ok(self.copy_at(thread, 0).word())
     }
 
-    fn wrap_word(
-        &mut self,
-        thread: &mut Thread,
-        word: Word,
-        from: VatRef,
-        to: VatRef,
-    ) -> Result<Word, Failure> {
+    fn wrap_word(&mut self, thread: &mut Thread, word: Word) -> Result<Word, Failure> {
         let object = word.object();
-        if passage(thread.vm, object) != Passage::Copy || !is_copied_to(thread.vm, object, from, to)
-        {
-            return wrap(thread, word, from, to);
+        if !self.is_copied(thread, object) {
+            return wrap(thread, word, self.from, self.to);
         }
         match self.find(thread, object) {
             Some(copy) => Ok(copy.word()),
@@ -113,17 +131,32 @@ impl Copies {
         }
     }
 
+    /// Whether an object goes as a copy. All instances of a class do, or none; many have the same class.
+    fn is_copied(&mut self, thread: &mut Thread, object: Object) -> bool {
+        let class = object.class();
+        if thread.mutator.get(self.class) != class {
+            self.is_copied = passage(thread.vm, object) == Passage::Copy
+                && is_copied_to(thread.vm, object, self.from, self.to);
+            thread.mutator.set(self.class, class);
+        }
+        self.is_copied
+    }
+
     fn find(&self, thread: &Thread, original: Object) -> Option<Object> {
-        let places = self.places.get(&original.assigned_hash()?)?;
+        let hash = original.assigned_hash()?;
         let pairs = self.pairs(thread);
-        let place = places.iter().find(|&&place| pairs.element(2 * place) == original.word())?;
-        Some(self.copy_at(thread, *place))
+        let is_place = |place: &Place| {
+            place.hash == hash && pairs.element(2 * place.number as usize) == original.word()
+        };
+        let place = self.places.find(Place::spread(hash), is_place)?;
+        Some(self.copy_at(thread, place.number as usize))
     }
 
     /// Copies an object unchanged; its words are wrapped later. *GC point.*
     fn add(&mut self, thread: &mut Thread, original: Object) -> Result<Object, Failure> {
-        thread.charge(FOR_A_COPY + original.size() / WORD_BYTES);
+        pay(thread, self.from, original.size() / size_of::<Word>())?;
         let hash = original.identity_hash();
+        let number = u32::try_from(self.count).map_err(|_| Failure::out_of_memory())?;
         let depth = thread.mutator.root_depth();
         let original = thread.mutator.push_root(original.word());
         let made = self.make_room(thread).and_then(|()| clone(thread, original));
@@ -133,7 +166,9 @@ impl Copies {
         let pairs = self.pairs(thread);
         pairs.set_element(&mut thread.mutator, 2 * self.count, original.word());
         pairs.set_element(&mut thread.mutator, 2 * self.count + 1, copy.word());
-        self.places.entry(hash).or_default().push(self.count);
+        let place = Place { hash, number };
+        let spread = |place: &Place| Place::spread(place.hash);
+        self.places.insert_unique(Place::spread(hash), place, spread);
         self.count += 1;
         Ok(copy)
     }

@@ -13,7 +13,7 @@ use crate::concurrency::transactions::effects;
 use crate::concurrency::waiting;
 use crate::model::function::Site;
 use crate::model::known;
-use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::outcome::{Failure, Outcome};
 use crate::objects::far_reference::{self, far_reference};
 use crate::state::strand::Ending;
 use crate::state::thread::{Thread, Window};
@@ -30,6 +30,7 @@ pub fn send_eventually(
     wants_result: bool,
 ) -> Result<Outcome, Failure> {
     metering::count_message(thread)?;
+    isolation::begin(thread);
     let here = vat::current(thread)?;
     if thread.transaction.is_some() {
         return defer(thread, here, site, window, wants_result);
@@ -176,6 +177,7 @@ fn defer(
 pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
     // A strand that was in a transaction has a vat.
     let Ok(here) = vat::current(thread) else { return };
+    isolation::begin(thread);
     let depth = thread.mutator.root_depth();
     let sent = address(thread, here, window).and_then(|target| {
         target.into_iter().for_each(|target| vat::keep(thread, target));
@@ -184,8 +186,7 @@ pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
     });
     thread.mutator.truncate_roots(depth);
     if let Err(failure) = sent {
-        debug_assert!(failure.reason == FailureReason::OutOfMemory);
-        let (error, result) = (thread.vm.roots.out_of_memory.get(), thread.message[0]);
+        let (error, result) = (isolation::prepared_error(thread.vm, &failure), thread.message[0]);
         settle_result(thread, Some(here), result, Ending::Failed, error);
     }
 }
@@ -266,9 +267,9 @@ fn forward(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
         let message = thread.mutator.get(kept).object();
         match wrapped {
             Ok(word) => message.set_element(&mut thread.mutator, index, word),
-            Err(_) => {
+            Err(failure) => {
                 thread.mutator.truncate_roots(depth);
-                let error = thread.vm.roots.out_of_memory.get();
+                let error = isolation::prepared_error(thread.vm, &failure);
                 let result = message.element(messages::RESULT);
                 return settle_result(thread, Some(here), result, Ending::Failed, error);
             }
@@ -290,6 +291,7 @@ pub fn attend(thread: &mut Thread, here: VatRef, message: Object) -> Option<Obje
     }
     match receiver_vat(receiver) {
         Some(target) if kind != Word::NIL => {
+            isolation::begin(thread);
             forward(thread, here, target, message);
             None
         }

@@ -85,6 +85,7 @@ pub(super) fn settle_decided(
     outcome: Word,
 ) {
     // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
+    isolation::begin(thread);
     let target = owner(promise);
     if target == here {
         return publish(thread, here, promise, kind, outcome);
@@ -93,7 +94,7 @@ pub(super) fn settle_decided(
     let promise = thread.mutator.push_root(promise.word());
     let (kind, outcome) = match isolation::wrap(thread, outcome, here, target) {
         Ok(outcome) => (kind, outcome),
-        Err(_) => (BREAK, thread.vm.roots.out_of_memory.get()),
+        Err(failure) => (BREAK, isolation::prepared_error(thread.vm, &failure)),
     };
     let promise = thread.mutator.get(promise).object();
     thread.mutator.truncate_roots(depth);
@@ -333,7 +334,7 @@ impl Publication {
             thread.mutator.truncate_roots(depth);
             match wrapped {
                 Ok(outcome) => (kind, outcome, reaction),
-                Err(_) => (BREAK, thread.vm.roots.out_of_memory.get(), reaction),
+                Err(failure) => (BREAK, isolation::prepared_error(thread.vm, &failure), reaction),
             }
         };
         reaction.set_element(&mut thread.mutator, messages::KIND, kind);

@@ -49,11 +49,9 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
             walk.add(word);
         }
     });
-    vm.concurrency().timers.visit_messages(|message| {
-        if walk.is_ours(messages::sender(message)) {
-            walk.bytes += TIMER_BYTES;
-            walk.add(message.word());
-        }
+    vm.concurrency().timers.visit_messages_of(sandbox, |message| {
+        walk.bytes += TIMER_BYTES;
+        walk.add(message.word());
     });
     walk.run();
     if sandbox.sends() {

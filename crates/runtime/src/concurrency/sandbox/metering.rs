@@ -17,12 +17,15 @@
 //! The heap counts memory ([`squall_heap::Mutator::begin_meter`]), also in portions.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use super::{exhaust, memory};
+use crate::concurrency::timers;
 use crate::execution::unwind;
 use crate::model::outcome::Failure;
+use crate::state::items::{Item, ItemKind};
 use crate::state::pacing;
-use crate::state::sandbox::{Budgets, Metering, Reason, SandboxRef, give_back, is_over};
+use crate::state::sandbox::{Budgets, Metering, OVERDRAFT, Reason, SandboxRef, give_back, is_over};
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 
@@ -163,19 +166,75 @@ pub(crate) fn draw_memory(thread: &Thread, wanted: usize) -> Option<u64> {
     let portion = wanted.max(HEAP_PORTION);
     let drawn = draw(sandbox, portion, |budgets| budgets.heap, |sandbox| &sandbox.0.allowance);
     match drawn {
-        Ok(amount) if amount >= wanted => Some(amount as u64),
-        Ok(amount) => {
-            give_back(sandbox, amount, |sandbox| &sandbox.0.allowance);
-            None
-        }
-        Err(_) => None,
+        Ok(amount) if amount >= wanted => return Some(amount as u64),
+        Ok(amount) => give_back(sandbox, amount, |sandbox| &sandbox.0.allowance),
+        Err(_) => {}
     }
+    overdraw(thread, sandbox, portion)
+}
+
+/// If it is no time to measure, and the sandboxes may overdraw so much, that is the allowance, and the strand is to give way.
+fn overdraw(thread: &Thread, sandbox: SandboxRef, portion: i64) -> Option<u64> {
+    rest(thread.vm)?;
+    let limited = || sandbox.chain().filter(|sandbox| sandbox.budgets().heap.is_some());
+    if limited().any(|sandbox| sandbox.0.overdraft.load(Ordering::Relaxed) < portion) {
+        return None;
+    }
+    for sandbox in limited() {
+        sandbox.0.overdraft.fetch_sub(portion, Ordering::Relaxed);
+        sandbox.0.allowance.fetch_sub(portion, Ordering::Relaxed);
+        if sandbox.0.allowance.load(Ordering::Relaxed) <= 0 {
+            thread.vm.sandboxes.set_due(sandbox);
+        }
+    }
+    thread.ask_to_poll();
+    Some(portion as u64)
+}
+
+/// How long no sandbox is to be measured.
+fn rest(vm: &Vm) -> Option<Duration> {
+    let is_unseeded = !vm.scheduler.is_seeded();
+    is_unseeded.then(|| vm.sandboxes.rests.left(vm.scheduler.elapsed())).flatten()
+}
+
+/// The item, which would be run now, unless it is one of a sandbox that waits to be measured: then it is kept until it is
+/// time for that.
+#[inline]
+pub fn unless_it_rests(thread: &mut Thread, item: Item) -> Option<Item> {
+    match thread.vm.sandboxes.rests.is_any_due() {
+        false => Some(item),
+        true => keep_back(thread, item),
+    }
+}
+
+#[cold]
+fn keep_back(thread: &mut Thread, item: Item) -> Option<Item> {
+    let vm = thread.vm;
+    let sandbox = match item.kind() {
+        ItemKind::Vat(vat) => vat.sandbox(),
+        ItemKind::Strand(strand) | ItemKind::StrandWithVat(strand) => strand.sandbox(),
+        _ => None,
+    };
+    let is_due = |sandbox: SandboxRef| sandbox.0.is_due.load(Ordering::Relaxed);
+    let waits = |sandbox: &SandboxRef| !sandbox.is_over() && sandbox.chain().any(is_due);
+    let Some(rest) = sandbox.filter(waits).and_then(|_| rest(vm)) else { return Some(item) };
+    if vm.sandboxes.rests.keep(item) {
+        timers::end_rest_after(vm, rest);
+    }
+    None
+}
+
+/// The rest is over: the items that were kept are ready again.
+pub fn end_rest(vm: &'static Vm) {
+    vm.sandboxes.rests.take_kept().into_iter().for_each(|item| vm.scheduler.inject(item));
 }
 
 /// Measures the sandboxes around the strand that runs on a thread, while everything stands. How much it may
 /// allocate; nothing if one of them is over now.
 pub(crate) fn measure(vm: &'static Vm, thread: &Thread, wanted: usize) -> Option<u64> {
     let wanted_bytes = wanted as u64;
+    let begin = vm.scheduler.elapsed();
+    let _rest = Rest { vm, begin };
     for sandbox in thread.sandbox?.chain() {
         let Some(budget) = sandbox.budgets().heap else { continue };
         let kept = sandbox.0.kept.load(Ordering::Relaxed).max(0) as u64;
@@ -188,6 +247,22 @@ pub(crate) fn measure(vm: &'static Vm, thread: &Thread, wanted: usize) -> Option
         let allowance = (budget - reachable).max(budget / 4).max(wanted_bytes);
         let allowance = i64::try_from(allowance).unwrap_or(i64::MAX);
         sandbox.0.allowance.store(allowance, Ordering::Relaxed);
+        let overdraft = i64::try_from(budget).unwrap_or(i64::MAX) / OVERDRAFT;
+        sandbox.0.overdraft.store(overdraft, Ordering::Relaxed);
+        vm.sandboxes.set_not_due(sandbox);
     }
     draw_memory(thread, wanted)
+}
+
+/// A measurement that goes on. At its end, a rest begins.
+struct Rest {
+    vm: &'static Vm,
+    begin: Duration,
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        let now = self.vm.scheduler.elapsed();
+        self.vm.sandboxes.rests.begin(now, now.saturating_sub(self.begin));
+    }
 }

@@ -47,7 +47,6 @@ use squall_heap::{Object, Tracer, Word};
 
 use crate::concurrency::embedding::errands;
 use crate::concurrency::isolation;
-use crate::concurrency::messages;
 use crate::concurrency::promises;
 use crate::concurrency::strands;
 use crate::execution::stack_traces;
@@ -218,11 +217,11 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
         let report = sandbox.report();
         thread.mutator.native(|| vm.host().write_error(&report));
     }
+    let inner = vm.sandboxes.used().into_iter().filter(|other| other.is_in(sandbox));
+    inner.for_each(|inner| vm.sandboxes.set_not_due(inner));
     end_strands(thread, sandbox);
     end_lost_turns(thread, sandbox);
-    vm.concurrency().timers.drop_messages(vm, |message| {
-        messages::sender(message).is_some_and(|sender| sender.is_in(sandbox))
-    });
+    vm.concurrency().timers.drop_messages_of(vm, sandbox);
     if let Some(code) = sandbox.0.exit_code.get() {
         return vm.end(code);
     }

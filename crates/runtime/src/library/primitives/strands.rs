@@ -253,6 +253,7 @@ fn isolate(thread: &mut Thread) -> Result<Option<VatRef>, Failure> {
     let from = vat::current(thread)?;
     let to = vat::make(thread)?;
     vat::keep(thread, to);
+    isolation::begin(thread);
     let wrapped = (1..thread.message.len()).try_for_each(|index| {
         thread.message[index] = isolation::wrap(thread, thread.message[index], from, to)?;
         Ok(())

@@ -207,28 +207,36 @@ fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     complete(made, copied, window)
 }
 
-/// A text in which each control character is an escape, such as `\n` or `\u{1b}`, except line ends if the flag is true.
-/// *GC point.*
+/// A text [without control characters](without_controls). *GC point.*
 fn escape_controls(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let keeps_lines = window.get(1) == Word::TRUE;
-    let stays = |character: char| match character {
-        '\n' => keeps_lines,
-        // They end lines, too.
-        '\u{2028}' | '\u{2029}' => false,
-        _ => !character.is_control(),
-    };
     let text = text_argument(window.get(0))?;
-    if text.chars().all(stays) {
+    if text.chars().all(|character| controls_nothing(character, keeps_lines)) {
         return Ok(window.get(0));
     }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        match stays(character) {
+    let escaped = without_controls(text.chars(), keeps_lines);
+    make_string(thread, &escaped)
+}
+
+/// A text in which each control character is an escape, such as `\n` or `\u{1b}`; line ends may stay.
+pub(super) fn without_controls(text: impl Iterator<Item = char>, keeps_lines: bool) -> String {
+    let mut escaped = String::new();
+    for character in text {
+        match controls_nothing(character, keeps_lines) {
             true => escaped.push(character),
             false => escaped.extend(character.escape_default()),
         }
     }
-    make_string(thread, &escaped)
+    escaped
+}
+
+fn controls_nothing(character: char, keeps_lines: bool) -> bool {
+    match character {
+        '\n' => keeps_lines,
+        // They end lines, too.
+        '\u{2028}' | '\u{2029}' => false,
+        _ => !character.is_control(),
+    }
 }
 
 fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
