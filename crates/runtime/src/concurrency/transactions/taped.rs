@@ -30,6 +30,8 @@
 //! Strands of a vat that read or write outside of transactions what these use at the same time are a race that no recording
 //! holds.
 
+use smallvec::SmallVec;
+use squall_bytecode::entities::Register;
 use squall_events::replay::Extent;
 use squall_heap::Word;
 use squall_transactions::Stripe;
@@ -104,7 +106,7 @@ pub fn commit(thread: &mut Thread) -> Outcome {
 
 /// In a recorded run: the commit gets a place. *GC point.*
 fn commit_in_order(thread: &mut Thread) -> Outcome {
-    let Some(mut order) = thread.order_to_commit() else { return transaction::commit(thread) };
+    let Some(mut order) = order_to_commit(thread) else { return transaction::commit(thread) };
     let memory = super::access::memory(thread);
     let transaction = running(thread);
     let checked = match transaction.writes.is_empty() {
@@ -123,6 +125,30 @@ fn commit_in_order(thread: &mut Thread) -> Outcome {
     thread.note_atomic(&mut order, taped, Extent::Whole);
     drop(order);
     transaction::committed(thread, memory, &changed)
+}
+
+/// The right to commit. If the transaction loses, execution goes on where it began, with registers that are needed there, but
+/// not at its end: the collector must not leave them out. *GC point.*
+fn order_to_commit(thread: &mut Thread) -> Option<Commit> {
+    let home = running(thread).home.activation().expect("a transaction begins in an activation");
+    let depth = thread.mutator.root_depth();
+    let registers = home.function.frame_maps().before(home.pc);
+    // SAFETY: the frame map names registers of this function's frame.
+    let place = |register: Register| unsafe { home.register(register.index()) };
+    let registers: SmallVec<[_; 8]> = registers.iter().map(place).collect();
+    let kept: SmallVec<[_; 8]> = registers
+        .iter()
+        // SAFETY: the register is in an activation of this thread's strand, and held a word where the transaction began. It
+        // does since then, or the transaction could not begin again.
+        .map(|&register| thread.mutator.push_root(unsafe { register.read() }))
+        .collect();
+    let order = thread.order_to_commit();
+    for (register, word) in registers.into_iter().zip(kept) {
+        // SAFETY: as above; this thread alone uses the frame.
+        unsafe { register.write(thread.mutator.get(word)) };
+    }
+    thread.mutator.truncate_roots(depth);
+    order
 }
 
 /// In a replay: a transaction commits whose place it is. *GC point.*
