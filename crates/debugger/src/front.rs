@@ -310,10 +310,7 @@ impl<'a> Front<'a> {
                 }
                 Heard::Message(number, message) => self.pass_on(number, message),
                 Heard::End(number) if number == self.program.number => {
-                    if let Some(request) = self.leaving.take() {
-                        // The program has ended before it has seen the request.
-                        (self.output)(protocol::response(&request, Ok(json!({}))));
-                    }
+                    self.answer_leaving();
                     if is_leaving || ends_with_program {
                         break;
                     }
@@ -326,6 +323,13 @@ impl<'a> Front<'a> {
         }
         self.program.end();
         left
+    }
+
+    /// Answers the client's last request, if the program has ended before it has seen that.
+    fn answer_leaving(&mut self) {
+        if let Some(request) = self.leaving.take() {
+            (self.output)(protocol::response(&request, Ok(json!({}))));
+        }
     }
 
     /// Answers a request after the program's end; whether it was the last one.

@@ -146,7 +146,7 @@ impl Control {
         places
     }
 
-    /// The strand stands at a place: objects may get known there. *GC point.*
+    /// The strand stands at a place: objects may get known there.
     pub(super) fn introduce_here(&self, thread: &mut Thread, place: Place) {
         let moment = self.travel.moment();
         let here: Vec<Introduction> = {
