@@ -160,7 +160,7 @@ fn commit_at_place(thread: &mut Thread) -> Outcome {
 }
 
 /// The running transaction is about to have its first effect. Answers whether this is a replay, in which it is alone. Otherwise
-/// it has yet to become inevitable. *GC point.*
+/// it has yet to become inevitable.
 pub(super) fn has_effect_now(thread: &mut Thread) -> Result<bool, Outcome> {
     let taped = running(thread).taped.as_deref_mut();
     let Some(taped) = taped.filter(|taped| matches!(taped.stage, Stage::Open(_))) else {

@@ -12,7 +12,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,6 +22,7 @@ use squall_events::replay::{
 };
 
 use crate::state::fences;
+use crate::state::vm::Vm;
 
 /// The recorder that the process closes when it ends, and what it says then.
 static OPEN: OnceLock<(&'static Recorder, String)> = OnceLock::new();
@@ -35,7 +35,7 @@ extern "C" fn end_open() {
     let Some(mut writer) = recorder.writer.try_lock_for(PATIENCE) else { return };
     if !recorder.is_closed.load(Ordering::SeqCst) {
         recorder.write_rest(&mut writer);
-        _ = writeln!(std::io::stderr(), "{text}");
+        Vm::of_process().host().write_error(&format!("{text}\n"));
     }
 }
 
