@@ -118,6 +118,8 @@ fn make_in_program(
     let error = scope.get(error);
     drop(scope);
     let sandbox = vm.sandboxes.take();
+    // A strand of its last life may have overdrawn when that was over.
+    vm.sandboxes.set_not_due(sandbox);
     vm.heap.native_part_made();
     let parent = thread.sandbox;
     sandbox.0.renew(name, budgets, grants, parent);
