@@ -491,7 +491,7 @@ fn race_is_followed_back() -> Result<(), Failed> {
     let mut client = Client::new();
     let capabilities = client.ask("initialize", json!({ "adapterID": "squall" }))?;
     equal(&capabilities["supportsStepBack"], &Json::Null)?;
-    client.ask("launch", json!({ "program": LOST, "seed": 20 }))?;
+    client.ask("launch", json!({ "program": LOST, "seed": 106 }))?;
     let more = client.event("capabilities")?;
     equal(&more["capabilities"]["supportsStepBack"], &json!(true))?;
     client.ask("setExceptionBreakpoints", json!({ "filters": ["uncaught"] }))?;
