@@ -431,6 +431,13 @@ impl<'a> Front<'a> {
                 self.program.has_exited = true;
                 self.may_be_copied = false;
             }
+            Some("squall/repeated") => {
+                // The run that was gone back to has not come to its place: there is nothing to go on with.
+                let problem = message["body"]["problem"].as_str().unwrap_or_default();
+                let output = json!({ "category": "stderr", "output": format!("{problem}\n") });
+                (self.output)(protocol::event("output", output));
+                return self.program.end();
+            }
             Some("capabilities") => {
                 self.is_seeded = message["body"]["capabilities"]["supportsStepBack"] == true;
             }
