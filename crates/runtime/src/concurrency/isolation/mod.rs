@@ -9,7 +9,7 @@
 //! | a transfer object or array, if its class is a value by now, and may leave | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
-//! A sandbox cannot hold up others by a message: one message or answer takes at most [`LARGEST`] units of work on the way
+//! A sandbox cannot hold up others by a message: one message or answer takes at most `LARGEST` units of work on the way
 //! out of a vat of a sandbox, since the strand does not poll meanwhile. Whoever begins such a message calls [`begin`].
 //!
 //! Only an object's own vat may read its mutable parts. So a transfer object is wrapped by its own vat; all other

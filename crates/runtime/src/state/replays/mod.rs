@@ -14,7 +14,7 @@
 //! hash. Workers take numbers in blocks, so only the first number of a piece is in the recording.
 //!
 //! **Shared objects.** Operations on channels, locks and the like happen one at a time while a run is recorded, and have
-//! places in one order. So have the commits of [transactions].
+//! places in one order. So have the commits of transactions.
 //!
 //! **Replaying.** A message that is posted is held until those before it, by the recording, are in the mailbox. What the
 //! machine itself puts into mailboxes to settle promises is no turn, and is not held. The owner of a vat runs what the
