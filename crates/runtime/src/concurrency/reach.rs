@@ -9,8 +9,8 @@ use squall_heap::{Format, Object, WORD_BYTES, Word};
 use crate::state::strand::StrandRef;
 use crate::state::vm::Vm;
 
-/// The addresses of the objects that a walk has seen: a bit for each word of the pages in which there is one. A set of addresses
-/// took four times as long, and thirty times the memory.
+/// The addresses of the objects that a walk has seen: a bit for each word of the pages in which there is one, which
+/// takes much less memory than a set of addresses.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// The places of pages in `bits`, by their numbers.
