@@ -7,6 +7,7 @@ use crate::concurrency::waiting::{self, Place};
 use crate::execution::unwind;
 use crate::model::outcome::Outcome;
 use crate::state::replays::REFUSED;
+use crate::state::strand::StrandRef;
 use crate::state::thread::Thread;
 
 /// The strand waits until it is its turn by the recording, at this place or never, and makes its call again then. If the strand was
@@ -19,9 +20,7 @@ pub fn wait(thread: &mut Thread, place: Option<u64>) -> Outcome {
         return Outcome::Exit(REFUSED);
     }
     let strand = thread.strand().object.get();
-    thread.set_at_gate(true);
-    let ticket = waiting::park_before(thread, Word::NIL);
-    thread.set_at_gate(false);
+    let ticket = park_at_gate(thread);
     thread.wait_by_tape(place, strand, ticket);
     Outcome::Park
 }
@@ -33,18 +32,26 @@ pub fn ask_later(thread: &mut Thread) -> Outcome {
     }
     let strand = thread.strand();
     let ticket = waiting::park_before(thread, Word::NIL);
-    if let Some(claimed) = strand.claim(ticket) {
-        waiting::make_ready(thread, claimed, Place::Last);
-    }
-    Outcome::Park
+    go_last(thread, strand, ticket)
 }
 
 /// Others run for a while, but none of the strand's vat, and the strand executes the instruction in the saved state again.
 pub fn begin_again(thread: &mut Thread) -> Outcome {
     let strand = thread.strand();
+    let ticket = park_at_gate(thread);
+    go_last(thread, strand, ticket)
+}
+
+/// Parks the strand, with its vat kept for it; answers the ticket.
+fn park_at_gate(thread: &mut Thread) -> u64 {
     thread.set_at_gate(true);
     let ticket = waiting::park_before(thread, Word::NIL);
     thread.set_at_gate(false);
+    ticket
+}
+
+/// The strand that was parked with this ticket is ready again, behind others.
+fn go_last(thread: &mut Thread, strand: StrandRef, ticket: u64) -> Outcome {
     if let Some(claimed) = strand.claim(ticket) {
         waiting::make_ready(thread, claimed, Place::Last);
     }
