@@ -171,7 +171,16 @@ impl Unpacker<'_> {
         Ok((path != Path::new("")).then_some(path))
     }
 
-    fn write(&mut self, entry: &mut impl Read, target: &Path, name: &[u8]) -> Result<()> {
+    fn write(
+        &mut self,
+        entry: &mut Entry<'_, impl Read>,
+        target: &Path,
+        name: &[u8],
+    ) -> Result<()> {
+        // An entry has no more bytes than it declares: what is refused takes no room on the disk.
+        if entry.size() > self.limits.file.min(self.left) {
+            return Err(refused(name, "it is too large"));
+        }
         let unwritten = |error: io::Error| Problem::unwritten(target, &error);
         let file = File::options().write(true).create_new(true).open(target);
         // A file may be in the place of a folder, or the other way round.
@@ -179,21 +188,15 @@ impl Unpacker<'_> {
             ErrorKind::AlreadyExists => refused(name, "a folder has that name"),
             _ => unwritten(error),
         })?;
-        let most = self.limits.file.min(self.left);
         let mut buffer = [0; 16 << 10];
-        let mut written = 0;
         loop {
             let count = entry.read(&mut buffer).map_err(unreadable)?;
             if count == 0 {
                 break;
             }
-            written += count as u64;
-            if written > most {
-                return Err(refused(name, "it is too large"));
-            }
+            self.left = self.left.saturating_sub(count as u64);
             file.write_all(&buffer[..count]).map_err(unwritten)?;
         }
-        self.left -= written;
         Ok(())
     }
 }
