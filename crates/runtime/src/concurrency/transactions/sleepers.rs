@@ -93,11 +93,16 @@ pub(super) fn wait_for_change(
     if memory.space.watch(&stripes, snapshot) { Outcome::Park } else { wake_up(thread, bed) }
 }
 
-/// Waits until the strand has the right to be inevitable.
+/// Waits until the strand may have the right to be inevitable: then it asks for it again.
 pub(super) fn wait_for_right(thread: &mut Thread, memory: &'static Memory) -> Outcome {
-    let strand = thread.strand();
     let bed = sleep(thread, memory, Awaited::Right);
-    if memory.hold(strand) { wake_up(thread, bed) } else { Outcome::Park }
+    wait_for_holder(thread, memory, bed)
+}
+
+/// Leaves the strand, which is in the list, parked until the holder of the right wakes it, or resumes it if there is no
+/// holder. In its name, nothing else may be done: it may have been woken by now, and have run to its end.
+fn wait_for_holder(thread: &mut Thread, memory: &Memory, bed: Bed) -> Outcome {
+    if memory.is_held() { Outcome::Park } else { wake_up(thread, bed) }
 }
 
 /// Waits until no other strand executes a part of the transaction. No strand can end one before this strand has stopped.
@@ -124,8 +129,7 @@ pub(super) fn wake_leader(thread: &mut Thread, memory: &Memory, leader: StrandRe
 /// point.
 pub(super) fn wait_for_inevitable(thread: &mut Thread, memory: &'static Memory) -> bool {
     let bed = sleep(thread, memory, Awaited::End);
-    let outcome = if memory.is_held() { Outcome::Park } else { wake_up(thread, bed) };
-    let is_parked = matches!(outcome, Outcome::Park);
+    let is_parked = matches!(wait_for_holder(thread, memory, bed), Outcome::Park);
     if is_parked {
         calls::stop(thread, Stop::Parked);
     }
