@@ -183,7 +183,7 @@ pub enum Reason {
     Condition,
     /// Another strand was in the way of an access.
     Conflict,
-    /// The thread's window has no room for an object.
+    /// An object needs a collection first.
     Room,
     /// The kind of a slot has widened since the code was made.
     Slot,

@@ -269,6 +269,8 @@ pub enum Helper {
     ShortForm,
     /// Widens a slot's kind: `(thread, address of the kind, word)`, in the System V convention; keeps objects where they are.
     Admit,
+    /// Takes memory for an object: `(thread, bytes)`, as a leaf; 0 if the collector has to run first, or counts.
+    TakeMemory,
     /// Draws fuel for polls that were counted: `(thread, again)`, as a leaf; 0 if there is not enough. Then `again` polls
     /// will be counted again.
     DrawFuel,

@@ -195,6 +195,8 @@ pub struct Helpers {
     pub slot_written: usize,
     /// `admit(thread, kind, word)`, which moves nothing.
     pub admit: usize,
+    /// `take_memory(thread, bytes)` answers an address or 0, and moves nothing.
+    pub take_memory: usize,
     /// `draw_fuel(thread, again)` answers whether there was enough, and moves nothing.
     pub draw_fuel: usize,
     /// `element_written(thread, array, index, word)`, which moves nothing.
@@ -256,6 +258,8 @@ pub struct Stubs {
     pub slot_written: usize,
     /// Widens a slot's kind: `admit(thread, kind, word)`.
     pub admit: usize,
+    /// Takes memory for an object, or answers 0: `take_memory(thread, bytes)`.
+    pub take_memory: usize,
     /// Draws fuel for polls that were counted: `draw_fuel(thread, again)` answers whether there was enough.
     pub draw_fuel: usize,
     /// The same as `admit` for base code: the kind's address is in `rdi`, the word in `rsi`.
@@ -431,6 +435,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         comparisons,
         slot_written,
         admit: helpers.admit,
+        take_memory: helpers.take_memory,
         draw_fuel: helpers.draw_fuel,
         admit_in_base,
         element_written,

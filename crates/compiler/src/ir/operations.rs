@@ -37,7 +37,7 @@
 //!
 //! An `absent_…` operation stands for an object that is not made: only exits have it in their states, and make the object.
 //! Its arguments are the object's parts: the class and the slots, the variables, or what the closure captures. An allocation
-//! with an absent object in its state leaves the unit if there is no room.
+//! with an absent object in its state leaves the unit if there is no memory without a collection.
 //!
 //! The `…guarded…` operations access what transactions of other strands may change. They leave before the access if
 //! something is in its way. Each stands where it must: what it reads may have changed since the last one.

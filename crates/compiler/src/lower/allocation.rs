@@ -1,13 +1,14 @@
 //! New objects: machine code takes the memory from the thread's window, as the heap does. `function` calls this module
-//! for each operation that allocates. If the window is too small, the runtime executes the instruction; if an object of the
-//! state is absent, the unit is left.
+//! for each operation that allocates. If the window is too small, the runtime executes the instruction, unless an object of the
+//! state is absent: then a helper takes memory that needs no collection, and the unit is left if there is none.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
+use cranelift_codegen::isa::CallConv;
 
 use crate::code::Reason;
-use crate::facts::Symbol;
+use crate::facts::{Helper, Symbol};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::operations::Op;
 use crate::ir::values::Cell;
@@ -25,8 +26,20 @@ struct Form {
 /// The distance from the address of a window's cursor to that of its end.
 const WINDOW_END: i32 = 8;
 
-/// Machine code makes arrays of up to this many elements, which are far from large objects.
-const MOST_ELEMENTS: i64 = 128;
+/// Machine code takes arrays of up to this many elements from the window: no large objects.
+const MOST_ELEMENTS: i64 = 1000;
+
+/// The most elements of an array of the helper's memory, which machine code fills without a poll.
+const MOST_ELEMENTS_AT_ONCE: i64 = 1 << 16;
+
+/// Where an allocation goes if the window has no room.
+#[derive(Clone, Copy)]
+enum Lack {
+    /// The runtime executes the instruction in this block.
+    Slow(ir::Block),
+    /// The helper takes memory; if there is none, the unit is left by this block.
+    Exit(ir::Block),
+}
 
 impl Lowering<'_, '_> {
     /// A new object.
@@ -34,11 +47,11 @@ impl Lowering<'_, '_> {
         if let Some(&path) = self.residence.of_guard.get(&inst) {
             let origin = self.unit.inst(inst).origin;
             let exit = self.way_out(path, Reason::Room, origin);
-            return self.allocate_or(inst, exit);
+            return self.allocate_or(inst, Lack::Exit(exit));
         }
         let (slow, done) = (self.cold_block(), self.b.create_block());
         let result = self.b.append_block_param(done, I64);
-        let object = self.allocate_or(inst, slow);
+        let object = self.allocate_or(inst, Lack::Slow(slow));
         self.b.ins().jump(done, &[BlockArg::Value(object)]);
         self.b.switch_to_block(slow);
         let object = self.allocate_slowly(inst);
@@ -48,21 +61,21 @@ impl Lowering<'_, '_> {
     }
 
     /// A new object; goes to another block if there is no room.
-    fn allocate_or(&mut self, inst: Inst, slow: ir::Block) -> ir::Value {
+    fn allocate_or(&mut self, inst: Inst, lack: Lack) -> ir::Value {
         match self.unit.inst(inst).op {
-            Op::NewArrayOf(_) => self.array_of(inst, slow),
+            Op::NewArrayOf(_) => self.array_of(inst, lack),
             _ => {
                 let form = self.form(inst);
                 let bytes = i64::from(words::WORD_BYTES) * (2 + form.words.len() as i64);
                 let bytes = self.b.ins().iconst(I64, bytes);
-                let start = self.take(bytes, slow);
+                let start = self.take(bytes, lack);
                 self.fill(start, &form)
             }
         }
     }
 
     /// Takes memory from the window; goes to another block if there is not enough.
-    fn take(&mut self, bytes: ir::Value, slow: ir::Block) -> ir::Value {
+    fn take(&mut self, bytes: ir::Value, lack: Lack) -> ir::Value {
         let thread = self.thread();
         let window = self.b.ins().load(I64, trusted(), thread, self.machine.window);
         let start = self.b.ins().load(I64, trusted(), window, 0);
@@ -70,27 +83,66 @@ impl Lowering<'_, '_> {
         let end = self.b.ins().iadd(start, bytes);
         let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, limit);
         let fast = self.b.create_block();
-        self.b.ins().brif(is_beyond, slow, &[], fast, &[]);
+        let beyond = match lack {
+            Lack::Slow(slow) => slow,
+            Lack::Exit(_) => self.cold_block(),
+        };
+        self.b.ins().brif(is_beyond, beyond, &[], fast, &[]);
         self.b.switch_to_block(fast);
         self.b.ins().store(trusted(), end, window, 0);
-        start
+        let Lack::Exit(exit) = lack else { return start };
+        let taken = self.b.create_block();
+        let place = self.b.append_block_param(taken, I64);
+        self.b.ins().jump(taken, &[BlockArg::Value(start)]);
+        self.b.switch_to_block(beyond);
+        self.take_at_once(bytes, exit, taken);
+        self.b.switch_to_block(taken);
+        place
     }
 
-    /// An array whose length is known when it is made. Long ones, and lengths that are none, are the runtime's.
-    fn array_of(&mut self, inst: Inst, slow: ir::Block) -> ir::Value {
+    /// Has the helper take memory, and goes to a block with its address, or to another one if there is none.
+    fn take_at_once(&mut self, bytes: ir::Value, exit: ir::Block, taken: ir::Block) {
+        let (thread, helper) = (self.thread(), self.symbol(Symbol::Helper(Helper::TakeMemory)));
+        let start = self.call_address(CallConv::SystemV, helper, &[thread, bytes]);
+        self.b.ins().brif(start, taken, &[BlockArg::Value(start)], exit, &[]);
+    }
+
+    /// An array whose length is known when it is made. Long ones, and lengths that are none, do not come from the window.
+    fn array_of(&mut self, inst: Inst, lack: Lack) -> ir::Value {
         let (class, length) = (self.argument(inst, 0), self.argument(inst, 1));
-        let is_long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, MOST_ELEMENTS);
-        let (short, turn) = (self.b.create_block(), self.b.create_block());
-        let (store, filled) = (self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(is_long, slow, &[], short, &[]);
-        self.b.switch_to_block(short);
         let elements = self.b.ins().ishl_imm_u(length, 3);
         let before = i64::from(words::WORD_BYTES) * 3;
         let bytes = self.b.ins().iadd_imm_s(elements, before);
-        let start = self.take(bytes, slow);
+        let (short, taken) = (self.b.create_block(), self.b.create_block());
+        let start = self.b.append_block_param(taken, I64);
+        let long = match lack {
+            Lack::Slow(slow) => slow,
+            Lack::Exit(_) => self.cold_block(),
+        };
+        let is_long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, MOST_ELEMENTS);
+        self.b.ins().brif(is_long, long, &[], short, &[]);
+        if let Lack::Exit(exit) = lack {
+            self.b.switch_to_block(long);
+            let most = MOST_ELEMENTS_AT_ONCE;
+            let is_length = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, length, most);
+            self.skip_unless(is_length, exit);
+            self.take_at_once(bytes, exit, taken);
+        }
+        self.b.switch_to_block(short);
+        let place = self.take(bytes, lack);
+        self.b.ins().jump(taken, &[BlockArg::Value(place)]);
+        self.b.switch_to_block(taken);
         let object = self.fill(start, &Form { layout: layouts::ARRAY, class, words: vec![length] });
-        let (first, end) =
-            (self.b.ins().iadd_imm_s(start, before), self.b.ins().iadd(start, bytes));
+        let first = self.b.ins().iadd_imm_s(start, before);
+        let end = self.b.ins().iadd(start, bytes);
+        self.fill_with_nil(first, end);
+        object
+    }
+
+    /// Writes nil from an address up to another one.
+    fn fill_with_nil(&mut self, first: ir::Value, end: ir::Value) {
+        let (turn, store) = (self.b.create_block(), self.b.create_block());
+        let filled = self.b.create_block();
         let place = self.b.append_block_param(turn, I64);
         self.b.ins().jump(turn, &[BlockArg::Value(first)]);
         self.b.switch_to_block(turn);
@@ -102,7 +154,6 @@ impl Lowering<'_, '_> {
         let next = self.b.ins().iadd_imm_s(place, i64::from(words::WORD_BYTES));
         self.b.ins().jump(turn, &[BlockArg::Value(next)]);
         self.b.switch_to_block(filled);
-        object
     }
 
     /// What an instruction makes.

@@ -370,5 +370,6 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::Admit => 12,
         Helper::DrawFuel => 13,
         Helper::ShortForm => 14,
+        Helper::TakeMemory => 15,
     }
 }

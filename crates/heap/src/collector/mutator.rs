@@ -65,14 +65,28 @@ impl MutatorBinding {
     }
 
     /// Allocates zeroed memory, collecting if there is none. *GC point.*
-    pub(crate) fn allocate(mut self, size: usize, overcommit: bool) -> Option<Object> {
-        let large = size > LARGE_OBJECT;
-        let semantics = if large { AllocationSemantics::Los } else { AllocationSemantics::Default };
+    pub(crate) fn allocate(self, size: usize, overcommit: bool) -> Option<Object> {
         let options = AllocationOptions {
             allow_overcommit: overcommit,
             at_safepoint: true,
             allow_oom_call: true,
         };
+        self.allocate_with(size, options)
+    }
+
+    /// Allocates zeroed memory, unless a collection comes first: that is requested, but not awaited. No GC point.
+    pub(crate) fn allocate_at_once(self, size: usize) -> Option<Object> {
+        let options = AllocationOptions {
+            allow_overcommit: false,
+            at_safepoint: false,
+            allow_oom_call: false,
+        };
+        self.allocate_with(size, options)
+    }
+
+    fn allocate_with(mut self, size: usize, options: AllocationOptions) -> Option<Object> {
+        let large = size > LARGE_OBJECT;
+        let semantics = if large { AllocationSemantics::Los } else { AllocationSemantics::Default };
         // SAFETY: only the thread that runs the mutator calls this, see `crate::record`.
         let mutator = unsafe { self.0.as_mut() };
         ALLOCATES_LARGE.set(large);

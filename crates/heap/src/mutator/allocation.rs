@@ -14,6 +14,7 @@ use crate::options::{CollectionKind, Stress};
 use crate::representation::{
     Format, LayoutId, MAX_LENGTH, Object, Word, size_of_array, size_of_bytes, size_of_slots,
 };
+use std::num::NonZeroUsize;
 
 /// No object without a length is large.
 const _: () = assert!(size_of_slots(LayoutId::MAX_SLOTS as usize) <= LARGE_OBJECT);
@@ -115,6 +116,17 @@ impl Mutator {
         Some(object)
     }
 
+    /// Takes memory for an object of this size, unless the collector has to run first or somebody counts: the address. The
+    /// caller makes the object before the next GC point. No GC point.
+    #[cold]
+    pub fn take_at_once(&mut self, size: usize) -> Option<NonZeroUsize> {
+        if self.heap.stress.is_some() || self.meter.is_on() || self.reports {
+            return None;
+        }
+        let object = self.reserve_in_cradle(size).or_else(|| self.reserve_at_once(size))?;
+        NonZeroUsize::new(object.address())
+    }
+
     /// Runs `work`, whose small allocations may go beyond the limit of an exhausted heap: for the
     /// few objects that tell the guest about it.
     pub fn overcommit<R>(&mut self, work: impl FnOnce(&mut Mutator) -> R) -> R {
@@ -182,6 +194,16 @@ impl Mutator {
         self.metered();
         self.tell_memory(size);
         object
+    }
+
+    /// As [`Mutator::reserve`], but never collects.
+    fn reserve_at_once(&mut self, size: usize) -> Option<Object> {
+        let sizing = &self.heap.sizing;
+        let is_at_odds = sizing.must_compact() || sizing.must_check();
+        if is_at_odds || (size > LARGE_OBJECT && !sizing.fits(collector::used_bytes(), size)) {
+            return None;
+        }
+        self.binding?.allocate_at_once(size)
     }
 
     /// Tells the runtime of new memory, if it wants to know: of an object of this size, and of what is left of the window

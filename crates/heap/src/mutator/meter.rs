@@ -25,6 +25,12 @@ pub(super) struct Meter {
     allowance: u64,
 }
 
+impl Meter {
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+}
+
 impl Mutator {
     /// Begins to count allocations. The first one that needs more than the window asks for an allowance.
     pub fn begin_meter(&mut self) {

@@ -5,6 +5,7 @@
 //!
 //! As the head of [`helpers`](super) says.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU32;
 
 use squall_compiler::words::NO_ANSWER;
@@ -120,6 +121,11 @@ pub unsafe extern "C" fn slot_written(thread: &mut Thread, object: Word, value: 
     // SAFETY: machine code has stored into the object.
     let object = unsafe { object.object_unchecked() };
     thread.mutator.slot_written(object, value);
+}
+
+/// Takes memory for an object that the caller makes; 0 if the collector has to run first, or somebody counts.
+pub extern "C" fn take_memory(thread: &mut Thread, bytes: usize) -> usize {
+    thread.mutator.take_at_once(bytes).map_or(0, NonZeroUsize::get)
 }
 
 /// Draws fuel for polls that the code has counted; whether there was enough. Otherwise so many polls are counted again.
