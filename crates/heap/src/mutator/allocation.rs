@@ -198,12 +198,14 @@ impl Mutator {
 
     /// As [`Mutator::reserve`], but never collects.
     fn reserve_at_once(&mut self, size: usize) -> Option<Object> {
+        // Without a binding, there is no collector yet to ask.
+        let binding = self.binding?;
         let sizing = &self.heap.sizing;
         let is_at_odds = sizing.must_compact() || sizing.must_check();
         if is_at_odds || (size > LARGE_OBJECT && !sizing.fits(collector::used_bytes(), size)) {
             return None;
         }
-        self.binding?.allocate_at_once(size)
+        binding.allocate_at_once(size)
     }
 
     /// Tells the runtime of new memory, if it wants to know: of an object of this size, and of what is left of the window
