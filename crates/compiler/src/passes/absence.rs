@@ -10,8 +10,8 @@
 //! Where the unit is left, the interpreter must have the object. So its place in the state gets an `absent_…` operation
 //! with the parts as they are there, and the exit makes the object of them.
 //!
-//! An allocation that stays, with an absent object in its state, leaves the unit if a collection has to make room. So nothing collects
-//! while an object is absent, and no part of it needs a place in the frame.
+//! An allocation that stays, with an absent object in its state, leaves the unit if a collection has to make room. So
+//! nothing collects while an object is absent, and no part of it needs a place in the frame.
 //!
 //! # Parts
 //!
