@@ -54,6 +54,7 @@ pub fn ci() -> bool {
     let sample = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     have_components()
         && FORMAT.run()
+        && tidy::run()
         && LINT.run()
         && DOCUMENTATION.run()
         && deny()

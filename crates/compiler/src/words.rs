@@ -58,6 +58,8 @@ pub const LENGTH: i32 = 16 - 1;
 pub const FIRST_ELEMENT: i32 = 24 - 1;
 /// The bytes of a word.
 pub const WORD_BYTES: u32 = 8;
+/// An object of more bytes than this never comes from a thread's window.
+pub const LARGE_OBJECT: u32 = 8 << 10;
 /// The bit of a layout that says: the class redefines messages that compiled code inlines.
 pub const CONTROL_FLAG: u32 = 1 << 3;
 

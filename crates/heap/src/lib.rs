@@ -47,6 +47,7 @@ mod sync;
 mod tracer;
 mod weak;
 
+pub use collector::LARGE_OBJECT;
 pub use heap::Heap;
 pub use mutator::{Mutator, RootHandle, RootScope};
 pub use options::{CollectionKind, HeapError, HeapOptions, Stress};

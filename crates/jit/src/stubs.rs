@@ -408,12 +408,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
     let slot_written = stub(ops, address, |ops| leaf_stub(ops, helpers.slot_written));
     let admit_in_base = stub(ops, address, |ops| leaf_stub(ops, helpers.admit));
     let element_written = stub(ops, address, |ops| leaf_stub(ops, helpers.element_written));
-    let base_accesses = GuardedAccesses {
-        load_slot: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.load_slot)),
-        store_slot: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.store_slot)),
-        load_element: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.load_element)),
-        store_element: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.store_element)),
-    };
+    let base_accesses = base_accesses(ops, address, &helpers.accesses);
     finish_stub(ops);
     Stubs {
         enter,
@@ -439,6 +434,20 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         draw_fuel: helpers.draw_fuel,
         admit_in_base,
         element_written,
+    }
+}
+
+/// Leaf stubs before the accesses that a transaction guards, for templates.
+fn base_accesses(
+    ops: &mut Assembler,
+    address: usize,
+    accesses: &GuardedAccesses,
+) -> GuardedAccesses {
+    GuardedAccesses {
+        load_slot: stub(ops, address, |ops| leaf_stub(ops, accesses.load_slot)),
+        store_slot: stub(ops, address, |ops| leaf_stub(ops, accesses.store_slot)),
+        load_element: stub(ops, address, |ops| leaf_stub(ops, accesses.load_element)),
+        store_element: stub(ops, address, |ops| leaf_stub(ops, accesses.store_element)),
     }
 }
 

@@ -26,8 +26,11 @@ struct Form {
 /// The distance from the address of a window's cursor to that of its end.
 const WINDOW_END: i32 = 8;
 
+/// The words of an array before its elements: header, class, length.
+const WORDS_BEFORE_ELEMENTS: u32 = 3;
+
 /// Machine code takes arrays of up to this many elements from the window: no large objects.
-const MOST_ELEMENTS: i64 = 1000;
+const MOST_ELEMENTS: u32 = words::LARGE_OBJECT / words::WORD_BYTES - WORDS_BEFORE_ELEMENTS;
 
 /// The most elements of an array of the helper's memory, which machine code fills without a poll.
 const MOST_ELEMENTS_AT_ONCE: i64 = 1 << 16;
@@ -83,10 +86,7 @@ impl Lowering<'_, '_> {
         let end = self.b.ins().iadd(start, bytes);
         let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, limit);
         let fast = self.b.create_block();
-        let beyond = match lack {
-            Lack::Slow(slow) => slow,
-            Lack::Exit(_) => self.cold_block(),
-        };
+        let beyond = self.beyond_window(lack);
         self.b.ins().brif(is_beyond, beyond, &[], fast, &[]);
         self.b.switch_to_block(fast);
         self.b.ins().store(trusted(), end, window, 0);
@@ -100,6 +100,14 @@ impl Lowering<'_, '_> {
         place
     }
 
+    /// The block for what the window has no room for.
+    fn beyond_window(&mut self, lack: Lack) -> ir::Block {
+        match lack {
+            Lack::Slow(slow) => slow,
+            Lack::Exit(_) => self.cold_block(),
+        }
+    }
+
     /// Has the helper take memory, and goes to a block with its address, or to another one if there is none.
     fn take_at_once(&mut self, bytes: ir::Value, exit: ir::Block, taken: ir::Block) {
         let (thread, helper) = (self.thread(), self.symbol(Symbol::Helper(Helper::TakeMemory)));
@@ -111,15 +119,13 @@ impl Lowering<'_, '_> {
     fn array_of(&mut self, inst: Inst, lack: Lack) -> ir::Value {
         let (class, length) = (self.argument(inst, 0), self.argument(inst, 1));
         let elements = self.b.ins().ishl_imm_u(length, 3);
-        let before = i64::from(words::WORD_BYTES) * 3;
+        let before = i64::from(words::WORD_BYTES * WORDS_BEFORE_ELEMENTS);
         let bytes = self.b.ins().iadd_imm_s(elements, before);
         let (short, taken) = (self.b.create_block(), self.b.create_block());
         let start = self.b.append_block_param(taken, I64);
-        let long = match lack {
-            Lack::Slow(slow) => slow,
-            Lack::Exit(_) => self.cold_block(),
-        };
-        let is_long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, MOST_ELEMENTS);
+        let long = self.beyond_window(lack);
+        let most = i64::from(MOST_ELEMENTS);
+        let is_long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, most);
         self.b.ins().brif(is_long, long, &[], short, &[]);
         if let Lack::Exit(exit) = lack {
             self.b.switch_to_block(long);

@@ -52,7 +52,7 @@ impl VMBinding for Binding {
 }
 
 /// Objects of more bytes than this live in the space for large objects, where they never move.
-pub(crate) const LARGE_OBJECT: usize = 8 << 10;
+pub const LARGE_OBJECT: usize = 8 << 10;
 
 static INSTANCE: OnceLock<Box<MMTK<Binding>>> = OnceLock::new();
 

@@ -459,6 +459,7 @@ const _: () = {
     assert!(words::CLASS == offset::CLASS && words::LENGTH == offset::LENGTH);
     assert!(words::FIRST_SLOT == offset::slot(0) && words::FIRST_ELEMENT == offset::element(0));
     assert!(words::HEADER == squall_heap::HEADER_OFFSET as i32 - words::TAG_POINTER as i32);
+    assert!(words::LARGE_OBJECT as usize == squall_heap::LARGE_OBJECT);
     assert!(words::UNLOGGED == squall_heap::UNLOGGED);
     assert!(words::WIDE == Flag::First as u32 | Flag::Second as u32);
     assert!(layouts::STRING == known::STRING.bits() && layouts::SYMBOL == known::SYMBOL.bits());
