@@ -11,6 +11,7 @@ use squall_runtime::tiers::function::Site;
 use squall_runtime::tiers::known::{self, KnownClass};
 use squall_runtime::tiers::lookup::Action;
 use squall_runtime::tiers::outcome::Failure;
+use squall_runtime::tiers::processes;
 use squall_runtime::tiers::thread::{Thread, Window, allocated};
 use squall_runtime::tiers::values;
 
@@ -77,9 +78,10 @@ impl<const MODE: u8> Machine<'_, MODE> {
 
     #[inline(always)]
     pub(crate) fn publish_class(&mut self, word: u32) {
-        let (object, class) = (self.get(b(word)), self.get(c(word)));
         let site = self.site(self.word(1) & 0xFFFF);
-        self.slowly(|thread| {
+        self.notably(|thread| {
+            let get = |register| processes::registers::get(thread, register);
+            let (object, class) = (get(b(word)), get(c(word)));
             let published = publish(thread, site, object, class);
             calls::complete_here(thread, a(word), 2, published);
         });

@@ -10,6 +10,7 @@ use squall_runtime::tiers::known;
 use squall_runtime::tiers::links;
 use squall_runtime::tiers::locks;
 use squall_runtime::tiers::processes::{self, choice, faults, forks};
+use squall_runtime::tiers::thread::Thread;
 
 use crate::machine::{Machine, a, b, bc, c};
 
@@ -18,6 +19,12 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     fn linked_site(&self, word: usize) -> &'static Site {
         self.site(links::site_index(self.word(word)))
+    }
+
+    /// Takes the slow path of an instruction that other strands notice.
+    #[inline(always)]
+    pub(crate) fn notably(&mut self, effect: impl FnOnce(&mut Thread)) {
+        self.slowly(|thread| processes::notably(thread, effect));
     }
 
     #[inline(always)]
@@ -126,7 +133,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
 
     #[inline(always)]
     pub(crate) fn poison(&mut self, word: u32) {
-        self.slowly(|thread| {
+        self.notably(|thread| {
             let end = processes::end_of(thread, a(word));
             let poisoned = processes::poison(thread, a(word), end);
             processes::done(thread, 1, poisoned.map(drop));
@@ -155,8 +162,8 @@ impl<const MODE: u8> Machine<'_, MODE> {
 
     #[inline(always)]
     pub(crate) fn enrol(&mut self, word: u32, change: i64) {
-        let barrier = self.get(a(word));
-        self.slowly(|thread| {
+        self.notably(|thread| {
+            let barrier = processes::registers::get(thread, a(word));
             let enrolled = locks::enrol(thread, barrier, change);
             processes::done(thread, 1, enrolled.map(drop));
         });
@@ -184,8 +191,8 @@ impl<const MODE: u8> Machine<'_, MODE> {
 
     #[inline(always)]
     pub(crate) fn flush(&mut self, word: u32) {
-        let bucket = self.get(b(word));
-        self.slowly(|thread| {
+        self.notably(|thread| {
+            let bucket = processes::registers::get(thread, b(word));
             let flushed = locks::signal_all(thread, bucket);
             // The number of strands is a small integer.
             let count = flushed.map(|count| count.as_small_integer().unwrap_or(0));
@@ -209,9 +216,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
 
     #[inline(always)]
     pub(crate) fn now(&mut self, word: u32) {
-        let nanoseconds = processes::now(self.thread);
-        self.set_raw(a(word), nanoseconds as u64);
-        self.jump(1);
+        self.slowly(|thread| processes::now(thread, a(word)));
     }
 
     #[inline(always)]

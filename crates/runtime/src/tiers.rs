@@ -190,8 +190,8 @@ pub mod transaction {
 pub mod processes {
     pub use crate::concurrency::processes::{
         Waited, accept, accepted, choice, done, end_of, fall, faults, forks, give_way,
-        make_barrier, make_channel, meet, now, poison, read, registers, sleep, spawn, synchronize,
-        write,
+        make_barrier, make_channel, meet, notably, now, poison, read, registers, sleep, spawn,
+        synchronize, write,
     };
 }
 

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::path::Path;
 
 use clap::Parser;
-use squall::compiler::FileKind;
 use squall::events::replay::{End, Head, Recording, Writer, digest};
 use squall::{Options, Player, Recorder, Replays};
 
@@ -65,7 +64,7 @@ fn read(path: &Path) -> Result<(Recording, Run), Exit> {
 
 /// The recorder of a run that is to be recorded.
 pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> {
-    refuse(run, program)?;
+    refuse(run)?;
     let words: Vec<String> = std::env::args().collect();
     let Some(place) = words.iter().position(|word| word == "run") else {
         return Err(usage("a bundle that is its own command cannot be recorded: use `squall run`"));
@@ -102,7 +101,7 @@ pub fn play((path, recording): (String, Recording), program: &Program) -> Result
 }
 
 /// Complains about options that change what a recording holds.
-fn refuse(run: &Run, program: &Program) -> Result<(), Exit> {
+fn refuse(run: &Run) -> Result<(), Exit> {
     let machine = &run.machine;
     let has_budgets = machine.fuel.is_some()
         || machine.max_reachable.is_some()
@@ -115,7 +114,6 @@ fn refuse(run: &Run, program: &Program) -> Result<(), Exit> {
         (run.debugging.is_on(), "a debugger"),
         (run.observe.is_some(), "--observe"),
         (run.send.is_some(), "--send"),
-        (program.input.kind != FileKind::Newspeak, "a program that is not source text"),
     ];
     match others.iter().find(|(is_there, _)| *is_there) {
         Some((_, what)) => Err(usage(&format!("--record does not go with {what}"))),

@@ -32,7 +32,7 @@ pub use reader::{BadRecording, Event, Item, Part, Recording, Run, What};
 pub use writer::{Appender, Events, Writer, long_input};
 
 /// The first bytes of each recording, with the version of the format.
-const MAGIC: &[u8; 8] = b"SQREPL\x00\x03";
+const MAGIC: &[u8; 8] = b"SQREPL\x00\x04";
 
 /// How many numbers of messages a worker takes at a time.
 pub const BLOCK: u32 = 4096;
@@ -113,6 +113,15 @@ pub enum Extent {
     UpToEffect,
 }
 
+/// What happens at a poll that a recording has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AtPoll {
+    /// The strand gives way to others, which ends its item.
+    GivesWay,
+    /// The strand begins to end, since another one has ended it.
+    Ends,
+}
+
 /// The first byte of an event. Those from [`TURN`](tag::TURN) on are turns, and hold two more fields.
 mod tag {
     /// A vat's next item, no turn that begins: numbers made before, vat, key, the strand plus 1 or 0 for the turn.
@@ -150,6 +159,9 @@ mod tag {
     pub const AFTER: u8 = 16;
     /// The strand begins to end, since another one has ended it: 1 if it waited, 0 if it ran up to a poll.
     pub const KILLED: u8 = 17;
+    /// The strand of an item gives way at a poll, or begins to end there since another one has ended it: how many polls the item
+    /// has come to, 1 for the latter or 0.
+    pub const POLLED: u8 = 18;
     /// A turn begins. The bits below are [`SAME_VAT`] and how many numbers were made before, or [`MANY`]. Then follow that
     /// number, if it is as large; vat and key, unless they follow those of the piece before; and the message's number, from
     /// the message before.

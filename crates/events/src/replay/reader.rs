@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
 use super::{
-    BlockKind, End, Entity, Extent, Head, LAST_NUMBER, LONGEST, MAGIC, check_sum, tag, unfolded,
+    AtPoll, BlockKind, End, Entity, Extent, Head, LAST_NUMBER, LONGEST, MAGIC, check_sum, tag,
+    unfolded,
 };
 
 /// A recording that was read.
@@ -97,6 +98,8 @@ pub enum Event {
     After(u64),
     /// The strand begins to end, since another one has ended it, in a wait or else at a poll.
     Killed(bool),
+    /// This happens at the poll with this number of an item; if it is 0, before the first one.
+    Polled(u64, AtPoll),
 }
 
 impl fmt::Display for Event {
@@ -109,7 +112,12 @@ impl fmt::Display for Event {
             Event::Output(place, _) => write!(formatter, "it writes text {place} of the output"),
             Event::Input(..) => formatter.write_str("it asks for something outside"),
             Event::Ordered(_) => formatter.write_str("it uses something that strands share"),
-            Event::Killed(_) => formatter.write_str("it is ended by another strand"),
+            Event::Polled(_, AtPoll::GivesWay) => {
+                formatter.write_str("it gives way to another one")
+            }
+            Event::Polled(_, AtPoll::Ends) | Event::Killed(_) => {
+                formatter.write_str("it is ended by another strand")
+            }
             Event::Atomic(..) => formatter.write_str("it executes a transaction"),
             Event::After(_) => {
                 formatter.write_str("it reads in a transaction what others have written")
@@ -286,16 +294,9 @@ impl Parts {
             tag::LATE => Event::Decided(false),
             tag::OUTPUT => Event::Output(fields.number()?, fields.number()?),
             tag::ORDERED => Event::Ordered(worker.place(fields)?),
-            tag::ATOMIC => {
-                let place = worker.place(fields)?;
-                let extent = match fields.number()? {
-                    0 => Extent::Whole,
-                    1 => Extent::UpToEffect,
-                    _ => return fields.wrong("transactions go no such way"),
-                };
-                Event::Atomic(place, extent)
-            }
+            tag::ATOMIC => Event::Atomic(worker.place(fields)?, fields.extent()?),
             tag::KILLED => Event::Killed(fields.number()? != 0),
+            tag::POLLED => Event::Polled(fields.number()?, fields.at_poll()?),
             tag::AFTER => Event::After(worker.place(fields)?),
             tag::INPUT => {
                 let asked = fields.number()?;
@@ -457,6 +458,24 @@ struct Fields<'a> {
 impl<'a> Fields<'a> {
     fn wrong<R>(&self, reason: &'static str) -> Result<R, BadRecording> {
         Err(BadRecording { at: self.at, reason })
+    }
+
+    /// How much of a transaction has a place.
+    fn extent(&mut self) -> Result<Extent, BadRecording> {
+        match self.number()? {
+            0 => Ok(Extent::Whole),
+            1 => Ok(Extent::UpToEffect),
+            _ => self.wrong("transactions go no such way"),
+        }
+    }
+
+    /// What happens at a poll.
+    fn at_poll(&mut self) -> Result<AtPoll, BadRecording> {
+        match self.number()? {
+            0 => Ok(AtPoll::GivesWay),
+            1 => Ok(AtPoll::Ends),
+            _ => self.wrong("nothing of this kind happens at polls"),
+        }
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], BadRecording> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use super::{
-    BadRecording, End, Entity, Event, Events, Extent, Head, Recording, Run, What, Writer,
+    AtPoll, BadRecording, End, Entity, Event, Events, Extent, Head, Recording, Run, What, Writer,
     long_input,
 };
 
@@ -44,6 +44,7 @@ fn example() -> Vec<u8> {
         events.turn(70, None, -1);
         events.item(0, 2, 3, Some(9));
         events.ordered(5);
+        events.polled(300, AtPoll::Ends);
         events.woken(2, Entity::Strand(9), false);
         events.woken(1, Entity::Vat(1), true);
         events.counted(1);
@@ -88,7 +89,7 @@ fn what_is_written_is_read() {
     assert_eq!(items[0].part.runs, [run(4, 2), run(8192, 70)]);
     assert_eq!(items[1].what, What::Turn(1));
     assert_eq!(items[2].what, What::Strand(9));
-    assert_eq!(items[2].part.events, [Event::Ordered(5)]);
+    assert_eq!(items[2].part.events, [Event::Ordered(5), Event::Polled(300, AtPoll::Ends)]);
     assert_eq!(items[2].part.runs, [run(8262, 1)]);
     assert_eq!(recording.woken[&7], (Entity::Strand(9), false));
     assert_eq!(recording.woken[&8], (Entity::Vat(1), true));

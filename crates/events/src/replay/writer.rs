@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::{BlockKind, End, Entity, Extent, Head, MAGIC, check_sum, folded, tag};
+use super::{AtPoll, BlockKind, End, Entity, Extent, Head, MAGIC, check_sum, folded, tag};
 
 /// Writes the blocks of a file.
 pub struct Writer {
@@ -195,6 +195,11 @@ impl Appender<'_> {
     /// The strand begins to end, since another one has ended it, in a wait or else at a poll.
     pub fn killed(&mut self, in_wait: bool) {
         self.event(tag::KILLED, [u64::from(in_wait)]);
+    }
+
+    /// At the poll with this number, the strand of an item gives way or begins to end.
+    pub fn polled(&mut self, polls: u64, what: AtPoll) {
+        self.event(tag::POLLED, [polls, u64::from(what == AtPoll::Ends)]);
     }
 
     /// A transaction reads something after all operations before this place, so far behind the one before on this worker.

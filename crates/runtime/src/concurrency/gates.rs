@@ -1,19 +1,118 @@
-//! Waits in a replay: a strand that comes too early parks before its call, and makes the call again. The primitives of
-//! recorded runs and transactions call this module.
+//! Operations on shared objects in recorded runs and replays: each has its place. In a replay, a strand that comes too early parks
+//! before its call or instruction, and executes it again. The primitives of recorded runs, the instructions of processes and
+//! transactions call this module.
 
+use parking_lot::MutexGuard;
 use squall_heap::Word;
 
+use crate::concurrency::timers;
 use crate::concurrency::waiting::{self, Place};
 use crate::execution::unwind;
+use crate::model::function::Function;
 use crate::model::outcome::Outcome;
-use crate::state::replays::REFUSED;
+use crate::state::replays::inputs::RANDOM;
+use crate::state::replays::{Answer, ClassLook, Order, REFUSED};
+use crate::state::services::ClassSlot;
 use crate::state::strand::StrandRef;
-use crate::state::thread::Thread;
+use crate::state::thread::{Thread, Window};
+
+/// The right to an operation on shared objects, until it is [done](done).
+pub enum Right {
+    /// The recording does not tell of it.
+    Outside,
+    /// The run is recorded, and this is held.
+    Recorded(MutexGuard<'static, u64>),
+    /// The run is a replay, and it is the operation's turn.
+    Replayed,
+}
+
+/// The right to an operation on shared objects; or what the call or instruction is to do meanwhile, which is executed again.
+/// *GC point.*
+pub fn pass(thread: &mut Thread) -> Result<Right, Outcome> {
+    if thread.is_before_end() && unwind::is_cleaning_up(thread) {
+        thread.postpone_end();
+    }
+    match thread.order() {
+        Order::Outside => Ok(Right::Outside),
+        Order::Recorded(guard) => Ok(Right::Recorded(guard)),
+        Order::Open => Ok(Right::Replayed),
+        Order::Closed(place) => Err(wait(thread, Some(place))),
+        Order::Finished => Err(wait(thread, None)),
+        Order::Over => Err(Outcome::Exit(REFUSED)),
+    }
+}
+
+/// The operation is done.
+pub fn done(thread: &mut Thread, right: Right) {
+    match right {
+        Right::Outside => {}
+        Right::Recorded(guard) => drop(guard),
+        Right::Replayed => {
+            thread.advance();
+            timers::wake_by_tape(thread);
+        }
+    }
+}
+
+/// The class object in a slot of the window's first word that was empty a moment ago, or that it is to be made. Strands that
+/// find the slot empty make the class, at the same time perhaps, and one of these classes stays. So that they do so in a
+/// replay, too, the look at the empty slot has a place before that at which it is filled. *GC point.*
+pub fn class_in_slot(
+    thread: &mut Thread,
+    window: Window,
+    slot: usize,
+    accessor: &Function,
+) -> ClassSlot {
+    let content = |window: Window| window.get(0).as_object().map_or(Word::NIL, |it| it.slot(slot));
+    if thread.transaction.is_some() {
+        return ClassSlot::Empty;
+    }
+    thread.window = window;
+    match thread.look_for_class(accessor, || content(window) == Word::NIL) {
+        ClassLook::Recorded | ClassLook::Outside if content(window) == Word::NIL => {
+            ClassSlot::Empty
+        }
+        ClassLook::Recorded | ClassLook::Outside => ClassSlot::Filled(content(window)),
+        ClassLook::Empty => match pass(thread) {
+            Ok(right) => {
+                thread.note_class();
+                done(thread, right);
+                ClassSlot::Empty
+            }
+            Err(outcome) => ClassSlot::Later(outcome),
+        },
+        ClassLook::Filled => ClassSlot::Later(match can_ask_again(thread) {
+            true => begin_again(thread),
+            false => Outcome::Exit(REFUSED),
+        }),
+    }
+}
+
+/// A choice is about to be made, which may be a random one: the recording has the seed.
+pub fn choose_seed(thread: &mut Thread) {
+    match thread.input(RANDOM) {
+        Answer::Ask => {
+            let seed = thread.random();
+            thread.seed_random(seed);
+            thread.note_input(RANDOM, &seed.to_le_bytes());
+        }
+        Answer::Known(bytes) => {
+            if let Ok(seed) = bytes.try_into() {
+                thread.seed_random(u64::from_le_bytes(seed));
+            }
+        }
+        _ => {}
+    }
+}
 
 /// The strand waits until it is its turn by the recording, at this place or never, and makes its call again then. If the strand was
 /// ended by another one, which it should have noticed before this call, it ends.
 pub fn wait(thread: &mut Thread, place: Option<u64>) -> Outcome {
     if place.is_none() && thread.ends_by_tape() {
+        return unwind::end_at_once(thread);
+    }
+    if place.is_none() && thread.ends_in_transaction() {
+        thread.tape_ended_by_other();
         return unwind::end_at_once(thread);
     }
     if !can_ask_again(thread) {
@@ -43,7 +142,7 @@ pub fn begin_again(thread: &mut Thread) -> Outcome {
 }
 
 /// Parks the strand, with its vat kept for it; answers the ticket.
-fn park_at_gate(thread: &mut Thread) -> u64 {
+pub fn park_at_gate(thread: &mut Thread) -> u64 {
     thread.set_at_gate(true);
     let ticket = waiting::park_before(thread, Word::NIL);
     thread.set_at_gate(false);

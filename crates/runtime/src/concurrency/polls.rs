@@ -1,6 +1,7 @@
 //! The slow path of polls. A tier calls it before an instruction if another thread has made a request of its thread.
 
 use squall_events::profile::samples::State;
+use squall_events::replay::AtPoll;
 
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::worker;
@@ -20,6 +21,10 @@ pub fn poll(thread: &mut Thread) {
         thread.stands_before = false;
         return;
     }
+    if thread.watch.is_on && thread.count_poll() {
+        thread.stands_before = false;
+        return;
+    }
     thread.mutator.safepoint();
     // The limit comes first: a later request is heard at the next poll.
     thread.reset_limit();
@@ -33,9 +38,12 @@ pub fn poll(thread: &mut Thread) {
             return;
         }
     }
+    let taped = if thread.watch.is_on { thread.poll_by_tape() } else { None };
     let strand = thread.strand();
     let is_over = sandbox::is_over(thread);
-    let is_killed = strand.is_killed() || thread.watch.is_on && thread.ends_by_tape();
+    let is_killed = strand.is_killed()
+        || taped == Some(Some(AtPoll::Ends))
+        || thread.watch.is_on && thread.ends_by_tape();
     if is_over || is_killed && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
@@ -43,23 +51,45 @@ pub fn poll(thread: &mut Thread) {
     if thread.vm.options.polls_always {
         worker::end_if_late(thread.vm);
     }
-    let asked = thread.requests.take();
-    let held = strand.is_suspended();
-    if must_give_way(strand) || !strand.is_at_home(thread.home) {
-        thread.gives_way = true;
-        calls::preempt(thread);
-    } else if guarded::is_late(thread) {
-        guarded::guard(thread);
-    } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
-        calls::preempt(thread);
-    } else if shared::gives_way(thread) {
-        thread.yields = true;
-        calls::preempt(thread);
-    }
+    serve_others(thread, strand, taped);
     thread.stands_before = false;
     if thread.watch.steps || thread.was_moved {
         debugging::change_pace(thread);
     }
+}
+
+/// Lets others run, if the strand that runs here is to: in a replay of a counted vat, the recording says so.
+fn serve_others(thread: &mut Thread, strand: StrandRef, taped: Option<Option<AtPoll>>) {
+    let asked = thread.requests.take();
+    let held = strand.is_suspended();
+    let gives_way = match taped {
+        Some(what) => what == Some(AtPoll::GivesWay),
+        None => must_give_way(strand) || !strand.is_at_home(thread.home),
+    };
+    if thread.watch.is_on && thread.stays_for_tape() && thread.vm.ended.code().is_none() {
+        // The requests are served when the transaction is over.
+        if asked || gives_way || held {
+            thread.ask_to_poll();
+        }
+    } else if gives_way {
+        thread.gives_way = true;
+        stop(thread);
+    } else if guarded::is_late(thread) {
+        guarded::guard(thread);
+    } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
+        stop(thread);
+    } else if shared::gives_way(thread) {
+        thread.yields = true;
+        calls::preempt(thread);
+    }
+}
+
+/// The strand stops before the instruction in the state, to go on later.
+fn stop(thread: &mut Thread) {
+    if thread.watch.is_on {
+        thread.note_stop_at_poll();
+    }
+    calls::preempt(thread);
 }
 
 /// Whether another strand of the vat has a greater priority.

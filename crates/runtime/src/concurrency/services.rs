@@ -6,11 +6,12 @@ use squall_heap::{Object, Word};
 use crate::concurrency::foreign::callbacks;
 use crate::concurrency::isolation::leaving;
 use crate::concurrency::transactions::{access, transaction};
-use crate::concurrency::{channels, polls, stalls, switches, values, worker};
+use crate::concurrency::{channels, gates, polls, stalls, switches, values, worker};
+use crate::model::function::Function;
 use crate::model::outcome::{Failure, Outcome};
-use crate::state::services::Services;
+use crate::state::services::{ClassSlot, Services};
 use crate::state::stack::Activation;
-use crate::state::thread::Thread;
+use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
 
 /// See the head of the file.
@@ -68,6 +69,16 @@ impl Services for Concurrency {
 
     fn left_activation(&self, thread: &mut Thread, activation: Activation) {
         stalls::main_left(thread, activation);
+    }
+
+    fn class_in_slot(
+        &self,
+        thread: &mut Thread,
+        window: Window,
+        slot: usize,
+        accessor: &Function,
+    ) -> ClassSlot {
+        gates::class_in_slot(thread, window, slot, accessor)
     }
 
     fn counts_as_value(&self, vm: &Vm, word: Word) -> bool {

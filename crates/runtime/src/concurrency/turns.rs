@@ -29,6 +29,7 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
     let Some(message) = vat.take_message(thread) else { return false };
     if thread.is_recording() {
         thread.begin_tape(vat, message);
+        thread.begin_counting(strand);
     }
     thread.schedule.batch -= 1;
     thread.schedule.switches_left = switches::IN_A_RUN;

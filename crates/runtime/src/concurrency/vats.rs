@@ -3,6 +3,7 @@
 
 use squall_heap::{Object, Word};
 
+use crate::concurrency::strands;
 use crate::concurrency::waiting;
 use crate::model::outcome::Outcome;
 use crate::state::recording;
@@ -84,14 +85,50 @@ impl VatRef {
     /// its call answers the value. No GC point comes between making the waiter and this.
     pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
         let locked = self.lock();
-        let object = self.object();
-        if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
+        let is_full = self.is_full();
+        if thread.watch.is_on {
+            thread.note_full(is_full);
+        }
+        if !is_full {
             return Outcome::Return(value);
         }
+        let object = self.object();
         let ticket = waiting::park(thread, object.word());
         waiting::enqueue(thread, object, slots::SENDERS, waiter, ticket, value);
         drop(locked);
         Outcome::Park
+    }
+
+    /// Whether the mailbox, which is bounded, has more messages than there is room for. The vat is locked.
+    fn is_full(self) -> bool {
+        self.slot(slots::ROOM).as_small_integer().is_some_and(|room| room < 0)
+    }
+
+    /// In a replay: if the strand of this vat that is next has waited for room in a mailbox, or is ended in its wait, it is ready
+    /// now. For the owner.
+    #[cold]
+    pub fn wake_by_tape(self, thread: &mut Thread) {
+        if let Some(wanted) = thread.wanted_in(self) {
+            self.wake_wanted(thread, wanted);
+        }
+    }
+
+    fn wake_wanted(self, thread: &mut Thread, wanted: Wanted) {
+        let identity = match wanted {
+            Wanted::Strand(identity) => Some(identity),
+            Wanted::SameTurn => self.turn().map(recording::number_of),
+            _ => None,
+        };
+        let Some(identity) = identity else { return };
+        if let Some(doomed) = thread.doomed(self, identity) {
+            _ = strands::terminate(thread, doomed.object());
+            return;
+        }
+        let Some(sender) = thread.sender_by_tape(identity) else { return };
+        let strand = sender.strand.as_object().and_then(StrandRef::of_object);
+        if let Some(claimed) = strand.and_then(|strand| strand.claim(sender.ticket)) {
+            waiting::wake(thread, claimed, sender.answer.unwrap_or(Word::NIL));
+        }
     }
 
     /// The owner's next work; if there is none, it does not own the vat any more.
@@ -102,6 +139,7 @@ impl VatRef {
             && let Some(wanted) = thread.wanted_in(self)
             && wanted != Wanted::Anything
         {
+            self.wake_wanted(thread, wanted);
             return self.wanted_work(thread, wanted);
         }
         let begins_turn = self.may_begin_turn() && self.home() == thread.home;
@@ -153,13 +191,23 @@ impl VatRef {
             self.enqueue(thread, locked);
             return Work::Nothing;
         }
-        let message = if begins_turn { self.take_messages(thread) } else { None };
+        let message = if begins_turn { self.take_wanted(thread) } else { None };
         if let Some(message) = message {
             return Work::Turn(message);
         }
         thread.worker.end_run();
         self.let_go(thread, &mut locked);
         Work::Nothing
+    }
+
+    /// In a replay: takes the oldest message. Senders go on when the recording says so.
+    fn take_wanted(self, thread: &mut Thread) -> Option<Object> {
+        if !self.is_bounded() {
+            return self.take_messages(thread);
+        }
+        let message = self.take_first(thread)?;
+        self.change_room(thread, 1);
+        Some(message)
     }
 
     /// The owner's next turn.

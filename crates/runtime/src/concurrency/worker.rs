@@ -223,6 +223,9 @@ fn run_on(thread: &mut Thread) {
         }
         if thread.was_preempted || thread.schedule.batch == 0 {
             thread.worker.end_run();
+            if thread.watch.is_on {
+                vat.wake_by_tape(thread);
+            }
             vat.yield_to_others(thread);
             break;
         }
@@ -687,6 +690,7 @@ pub fn come_back(thread: &mut Thread) {
     if thread.is_recording() && thread.left_vat.load(Ordering::Relaxed) != 0 && !thread.is_displaced
     {
         thread.tape_returns();
+        thread.begin_counting_here();
     }
     thread.note(Kind::CalloutEnded, || []);
     sampling::take(thread, State::Outside);

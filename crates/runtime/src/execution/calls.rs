@@ -27,6 +27,7 @@ use crate::objects::classes;
 use crate::objects::{block, number, string};
 use crate::state::roots::RootWord;
 use crate::state::sandbox;
+use crate::state::services::ClassSlot;
 use crate::state::stack::halt_code;
 use crate::state::strand;
 use crate::state::strand::Standing;
@@ -553,10 +554,17 @@ fn load_class(
     window: Window,
 ) {
     let class = window.get(0).as_object().map_or(Word::NIL, |object| object.slot(slot as usize));
-    if class == Word::NIL {
-        enter(thread, site, accessor, window);
-    } else {
-        complete(thread, site, class);
+    if class != Word::NIL {
+        return complete(thread, site, class);
+    }
+    let found = match thread.watch.is_on {
+        true => thread.vm.services.class_in_slot(thread, window, slot as usize, accessor),
+        false => ClassSlot::Empty,
+    };
+    match found {
+        ClassSlot::Empty => enter(thread, site, accessor, window),
+        ClassSlot::Filled(class) => complete(thread, site, class),
+        ClassSlot::Later(outcome) => finish(thread, site, outcome),
     }
 }
 

@@ -66,6 +66,9 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
 
 /// Ends the strand: its `ensure:` blocks run, and nothing else; not even these, if its sandbox is over.
 pub fn kill(thread: &mut Thread) {
+    if thread.watch.is_on {
+        thread.tape_ended_by_other();
+    }
     let outcome = end_at_once(thread);
     // This outcome needs no site: the state stands where the strand goes on.
     calls::finish(thread, exit_site(), outcome);

@@ -571,6 +571,10 @@ pub struct Metering {
     pub counts_polls: bool,
     /// Whether the machine code that runs counts them. Otherwise each of them is a slow poll, which counts itself.
     pub is_counted_by_code: bool,
+    /// Whether the polls are counted for a recording: see [`crate::state::replays`]. The strand is in no sandbox then.
+    pub is_for_tape: bool,
+    /// The polls of a recording's item that the fuel does not tell of.
+    pub(crate) taped: u64,
     /// Whether processor time is counted. Other threads read it.
     pub(crate) is_timed: AtomicBool,
     /// The time in nanoseconds up to which it was counted.

@@ -6,10 +6,21 @@
 
 use squall_heap::{Object, Word};
 
+use crate::model::function::Function;
 use crate::model::outcome::{Failure, Outcome};
 use crate::state::stack::Activation;
-use crate::state::thread::Thread;
+use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
+
+/// What the slot for a nested class has.
+pub enum ClassSlot {
+    /// Nothing: the class is to be made.
+    Empty,
+    /// The class object.
+    Filled(Word),
+    /// The call is made again later.
+    Later(Outcome),
+}
 
 /// See the head of the file.
 pub trait Services: Sync {
@@ -52,6 +63,16 @@ pub trait Services: Sync {
 
     /// An activation is left by an unwinding; a report may need to know what `main:` had.
     fn left_activation(&self, thread: &mut Thread, activation: Activation);
+
+    /// What the empty slot for the nested class with this accessor has while a run is recorded or repeats a recording: the slot
+    /// with this index, of the object in the window. *GC point.*
+    fn class_in_slot(
+        &self,
+        thread: &mut Thread,
+        window: Window,
+        slot: usize,
+        accessor: &Function,
+    ) -> ClassSlot;
 
     /// Whether an object is a value as soon as those whose initializers run now have passed their check.
     fn counts_as_value(&self, vm: &Vm, word: Word) -> bool;

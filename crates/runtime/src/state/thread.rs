@@ -599,7 +599,7 @@ impl Thread {
     pub fn code_kind(&self) -> CodeKind {
         match self.runs_guarded {
             true => CodeKind::Guarded,
-            false if self.sandbox.is_some() => CodeKind::Sandboxed,
+            false if self.sandbox.is_some() || self.metering.is_for_tape => CodeKind::Sandboxed,
             false => CodeKind::Bare,
         }
     }
@@ -662,6 +662,9 @@ impl Thread {
         }
         self.note_resumed();
         self.watch.steps = self.watch.is_on && self.vm.debugging.steps(strand);
+        if self.watch.is_on {
+            self.begin_counting(strand);
+        }
     }
 
     /// As [`Thread::leave_strand`], for a strand that is parked or in a queue, and then [`Thread::enter_strand`].

@@ -130,7 +130,7 @@ struct OwnersPart {
     /// The counts of the messages that were put into the mailbox and taken from there while they were counted.
     posted: AtomicU64,
     count: AtomicU64,
-    /// The key of its last item in a recording, times 2, and 1 if that is open: see [`crate::state::replays`].
+    /// In a [recording](crate::state::replays): the key of its last item, times 4; 1 if that is open; 2 if items count their polls.
     item: AtomicU64,
 }
 
@@ -787,21 +787,29 @@ impl VatRef {
     /// Begins another item of a recording; answers its key. For the owner, as are the next two.
     #[inline]
     pub(crate) fn begin_item(self) -> u64 {
-        let key = (self.owners.item.load(Ordering::Relaxed) >> 1) + 1;
-        self.owners.item.store(key << 1 | 1, Ordering::Relaxed);
-        key
+        let item = (self.owners.item.load(Ordering::Relaxed) | 1) + 4;
+        self.owners.item.store(item, Ordering::Relaxed);
+        item >> 2
     }
 
     /// The key of the item that is open.
     pub(crate) fn open_item(self) -> Option<u64> {
         let item = self.owners.item.load(Ordering::Relaxed);
-        (item & 1 != 0).then_some(item >> 1)
+        (item & 1 != 0).then_some(item >> 2)
+    }
+
+    /// Whether its items count their polls. From `set_counted` on they do: no exclusive strand runs elsewhere then.
+    pub(crate) fn is_counted(self) -> bool {
+        self.owners.item.load(Ordering::Relaxed) & 2 != 0
+    }
+
+    pub(crate) fn set_counted(self) {
+        self.owners.item.fetch_or(2, Ordering::Relaxed);
     }
 
     /// The item is over.
     pub(crate) fn close_item(self) {
-        let item = self.owners.item.load(Ordering::Relaxed);
-        self.owners.item.store(item & !1, Ordering::Relaxed);
+        self.owners.item.store(self.owners.item.load(Ordering::Relaxed) & !1, Ordering::Relaxed);
     }
 
     /// Whether a worker will run it, or look at it.

@@ -13,6 +13,7 @@ use squall_heap::Word;
 use super::registers::{self, get};
 use super::{duration, perform};
 use crate::concurrency::channels::{self, Chosen, Patience};
+use crate::concurrency::gates;
 use crate::execution::calls;
 use crate::model::function::{Function, Site};
 use crate::model::outcome::{Failure, FailureReason, Outcome};
@@ -58,6 +59,9 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
     let mut chosen = None;
     let depth = thread.mutator.root_depth();
     perform(thread, site, |thread| {
+        if thread.is_recording() {
+            gates::choose_seed(thread);
+        }
         thread.message.clear();
         thread.message.push(Word::NIL);
         let mut patience = Patience::Endless;

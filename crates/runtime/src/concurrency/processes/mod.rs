@@ -23,6 +23,7 @@ use squall_heap::Word;
 
 use crate::concurrency::channels::rendezvous::{self, Side};
 use crate::concurrency::channels::{self, End};
+use crate::concurrency::gates;
 use crate::concurrency::locks;
 use crate::concurrency::strands;
 use crate::concurrency::switches;
@@ -38,10 +39,12 @@ use crate::model::outcome::{Failure, FailureReason, Meeting, Outcome};
 use crate::model::types::Shape;
 use crate::objects::classes::not_a_value;
 use crate::state::primitive_code::DirectForm;
+use crate::state::replays::inputs::NOW;
+use crate::state::replays::{self, REFUSED};
 use crate::state::stack::{CHUNK_HEADER, exit_site};
 use crate::state::strand::{self, Claimed, Model, Role, Standing};
 use crate::state::thread::{State, Thread, Window};
-use registers::{get, kind_of};
+use registers::{get, kind_of, set};
 
 /// Does an operation that other strands notice, and acts on its outcome.
 fn perform(
@@ -51,10 +54,55 @@ fn perform(
 ) {
     thread.call_site = Some(site);
     let outcome = match transaction::make_inevitable(thread, "an instruction of a process") {
+        Ok(()) if thread.is_recording() => in_order(thread, effect),
         Ok(()) => effect(thread).unwrap_or_else(Outcome::Fail),
         Err(outcome) => outcome,
     };
     calls::finish(thread, site, outcome);
+}
+
+/// Does an operation that other strands notice while the run is recorded, or repeats a recording: it has a place, or is done later.
+#[cold]
+fn in_order(
+    thread: &mut Thread,
+    effect: impl FnOnce(&mut Thread) -> Result<Outcome, Failure>,
+) -> Outcome {
+    match gates::pass(thread) {
+        Ok(right) => {
+            let outcome = effect(thread).unwrap_or_else(Outcome::Fail);
+            gates::done(thread, right);
+            outcome
+        }
+        Err(outcome) => outcome,
+    }
+}
+
+/// Executes an instruction that other strands notice, and that does not wait. The state stands at the instruction.
+#[inline]
+pub fn notably(thread: &mut Thread, effect: impl FnOnce(&mut Thread)) {
+    match thread.is_recording() {
+        false => effect(thread),
+        // An attempt that comes to nothing is in no recording.
+        true if thread.transaction.is_some() => effect(thread),
+        true => notably_in_order(thread, effect),
+    }
+}
+
+#[cold]
+fn notably_in_order(thread: &mut Thread, effect: impl FnOnce(&mut Thread)) {
+    match gates::pass(thread) {
+        Ok(right) => {
+            effect(thread);
+            gates::done(thread, right);
+        }
+        Err(outcome) => finish_here(thread, outcome),
+    }
+}
+
+/// Acts on the outcome of an instruction that is executed again.
+fn finish_here(thread: &mut Thread, outcome: Outcome) {
+    let here = thread.activation();
+    calls::finish(thread, here.function.fault_site(here.pc), outcome);
 }
 
 /// One register of the activation in the state, as the window of an operation with one argument.
@@ -252,9 +300,35 @@ fn duration(thread: &Thread, register: usize) -> Duration {
     Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds })
 }
 
-/// The scheduler's time in nanoseconds.
-pub fn now(thread: &Thread) -> i64 {
-    i64::try_from(thread.vm.scheduler.elapsed().as_nanos()).unwrap_or(i64::MAX)
+/// Puts the scheduler's time in nanoseconds into a register.
+pub fn now(thread: &mut Thread, destination: usize) {
+    let elapsed = |thread: &Thread| {
+        i64::try_from(thread.vm.scheduler.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    };
+    let time = match thread.is_recording() {
+        false => elapsed(thread),
+        true => match thread.input(NOW) {
+            replays::Answer::Outside => elapsed(thread),
+            replays::Answer::Ask => {
+                let time = elapsed(thread);
+                thread.note_input(NOW, &time.to_le_bytes());
+                time
+            }
+            replays::Answer::Known(bytes) => bytes.try_into().map_or(0, i64::from_le_bytes),
+            replays::Answer::Later => {
+                let outcome = gates::ask_later(thread);
+                return finish_here(thread, outcome);
+            }
+            replays::Answer::Finished => {
+                let outcome = gates::wait(thread, None);
+                return finish_here(thread, outcome);
+            }
+            replays::Answer::Over => return finish_here(thread, Outcome::Exit(REFUSED)),
+        },
+    };
+    // SAFETY: the destination is a register of integers (verifier), which takes raw bits.
+    set(thread, destination, unsafe { Word::from_bits(time as u64) });
+    thread.state.pc = thread.state.pc.wrapping_add(1);
 }
 
 /// Starts a process with copies of the registers from `first` on. *GC point.*

@@ -1,7 +1,7 @@
 //! Eventual sends: posts a message to the receiver's vat, or adds it to a promise's reactions. Tiers and primitives
 //! call this module.
 
-use squall_heap::{Object, Word};
+use squall_heap::{Object, RootHandle, Word};
 
 use super::{
     BREAK, RESOLVE, State, add_reaction, make, origins, settle_result, settling, slots, state,
@@ -15,6 +15,7 @@ use crate::model::function::Site;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
 use crate::objects::far_reference::{self, far_reference};
+use crate::state::replays::Sending;
 use crate::state::strand::Ending;
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
@@ -88,12 +89,38 @@ fn send_to(
         *target != here && target.is_bounded() && !isolation::leaving::leaves(*target, here)
     };
     let target = target.filter(waits);
+    if thread.watch.is_on
+        && let Some(outcome) = go_on_by_tape(thread, target, kept)
+    {
+        return Ok(outcome);
+    }
     let waiter = target.map(|_| waiting::own_waiter(thread)).transpose()?;
     let result = thread.mutator.get(kept);
     Ok(match (target, waiter) {
         (Some(target), Some(waiter)) => target.wait_for_room(thread, waiter, result),
         _ => Outcome::Return(result),
     })
+}
+
+/// In a replay: how the strand goes on that has sent a message, if the recording tells. The receiver may be a promise, which is
+/// resolved earlier or later than in the recording. The root is the value of the send. *No GC point.*
+#[cold]
+fn go_on_by_tape(
+    thread: &mut Thread,
+    target: Option<VatRef>,
+    value: RootHandle,
+) -> Option<Outcome> {
+    let value = thread.mutator.get(value);
+    match thread.sends_by_tape() {
+        Sending::ByRoom => None,
+        Sending::GoesOn => Some(Outcome::Return(value)),
+        Sending::Waits => {
+            let strand = thread.strand();
+            let ticket = waiting::park(thread, target.map_or(Word::NIL, |it| it.object().word()));
+            thread.wait_for_room_by_tape(strand, ticket, value);
+            Some(Outcome::Park)
+        }
+    }
 }
 
 /// Wraps the arguments in the window for the vat of their receiver. If the receiver is a far reference, puts its target

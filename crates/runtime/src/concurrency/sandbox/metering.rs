@@ -73,6 +73,9 @@ pub fn count_poll(thread: &mut Thread) -> bool {
 
 /// Draws fuel for polls that machine code has counted; whether there was enough.
 pub fn draw_fuel(thread: &mut Thread) -> bool {
+    if thread.metering.is_for_tape {
+        thread.draw_polls();
+    }
     thread.sandbox.is_none_or(|sandbox| pay(thread, sandbox).is_ok())
 }
 

@@ -33,13 +33,11 @@
 use smallvec::SmallVec;
 use squall_bytecode::entities::Register;
 use squall_events::replay::Extent;
-use squall_heap::Word;
 use squall_transactions::Stripe;
 
 use super::transaction::{self, running};
 use crate::concurrency::gates;
 use crate::concurrency::timers;
-use crate::concurrency::waiting;
 use crate::execution::calls;
 use crate::model::outcome::Outcome;
 use crate::state::replays::{Atomicity, Commit, Order, REFUSED};
@@ -211,9 +209,7 @@ pub(super) fn waits_to_read(thread: &mut Thread) -> bool {
     }
     let Some(place) = thread.reads_after() else { return false };
     let strand = thread.strand();
-    thread.set_at_gate(true);
-    let ticket = waiting::park_before(thread, Word::NIL);
-    thread.set_at_gate(false);
+    let ticket = gates::park_at_gate(thread);
     thread.read_by_tape(place, strand, ticket);
     calls::stop(thread, Stop::Parked);
     true

@@ -113,7 +113,7 @@ fn time(thread: &mut Thread, clock: fn(&Vm) -> i64) -> Result<Word, Failure> {
 }
 
 /// The text whose bytes are in a list of typed code.
-fn bytes_argument(word: Word) -> Result<String, Failure> {
+pub(crate) fn bytes_argument(word: Word) -> Result<String, Failure> {
     let bytes = lists::to_bytes(word).ok_or(Failure::argument(word))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -13,23 +13,26 @@ mod answers;
 
 use squall_heap::Word;
 
+use crate::concurrency::gates::{self, Right};
 use crate::concurrency::sandbox::grants;
+use crate::concurrency::strands as strands_of;
 use crate::concurrency::transactions::{effects, taped, transaction};
 use crate::concurrency::waiting::{self, Place};
-use crate::concurrency::{foreign, gates, outputs, timers};
-use crate::execution::{stack_traces, unwind};
+use crate::concurrency::{foreign, outputs};
+use crate::execution::stack_traces;
 use crate::library::primitives::{
-    self, bytecode, channels, embedding, files, foreign as calls_of_c, locks, native_threads,
-    resources, sandboxes, strands,
+    self, channels, embedding, files, foreign as calls_of_c, locks, native_threads, resources,
+    sandboxes, strands, system,
 };
 use crate::model::outcome::{Meeting, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::string::text_argument;
-use crate::state::replays::{Answer, Order, REFUSED};
+use crate::state::replays::inputs::{ANSWERED, AWAITED};
+use crate::state::replays::{Answer, REFUSED};
 use crate::state::strand::{Model, ORDINARY_PRIORITY, StrandRef};
 use crate::state::thread::{Thread, Window};
-use crate::state::vat;
+use crate::state::vat::{self, VatRef};
 
 /// The primitive with this name.
 pub fn find(name: &str) -> &'static Primitive {
@@ -52,8 +55,6 @@ const ALLOWED: &[&str] = &[
     "currentStrand",
     "strandLocal",
     "strandLocal:",
-    "strandPriority:",
-    "isBytecode:",
     "failStrand:",
     "spawnProcess:with:",
     "newChannel:",
@@ -108,14 +109,17 @@ macro_rules! inputs {
             Primitive::ordinary("printError:", |thread, window| {
                 print(thread, window, "printError:", true)
             }),
+            Primitive::ordinary("hostWrite:", |thread, window| {
+                print_bytes(thread, window, "hostWrite:", false)
+            }),
+            Primitive::ordinary("hostWriteError:", |thread, window| {
+                print_bytes(thread, window, "hostWriteError:", true)
+            }),
             Primitive::ordinary("printStackTrace", |thread, window| {
                 let text = stack_traces::render(thread.activations());
                 write(thread, window, "printStackTrace", text, true)
             }),
             Primitive::ordinary("exit:", exit),
-            Primitive::ordinary("createActor:mailbox:", |thread, _| {
-                refuse(thread, "bounded mailboxes")
-            }),
             Primitive::ordinary("yield", |thread, _| match taped::keeps_others_out(thread) {
                 true => Outcome::Return(Word::NIL),
                 false => Outcome::Yield(Word::NIL),
@@ -234,6 +238,7 @@ inputs! {
     "sleep:"
     "strandJoin:"
     "strandJoin:within:"
+    "strandPriority:"
     "strandHasEnded:"
     "strandHasFailed:"
     "readChannel:"
@@ -271,16 +276,8 @@ inputs! {
     "strandSuspend:" suspend;
     "strandResume:" resume;
     "strand:bindTo:" bind;
+    "strand:priority:" prioritize;
 }
-
-/// The number of the input that is the state of the thread's generator, for choices among channels.
-const RANDOM: u64 = 1 << 20;
-
-/// The number of the input that says whether a resource was ready.
-const AWAITED: u64 = RANDOM + 1;
-
-/// The number of the input that is the answer of an operation on a strand.
-const ANSWERED: u64 = AWAITED + 1;
 
 /// The primitive that waits for a resource.
 const AWAITING: &str = "await:for:within:";
@@ -293,14 +290,13 @@ macro_rules! refusing {
 }
 
 static REFUSED_GROUPS: &[(&[Primitive], Primitive)] = &[
-    (bytecode::PRIMITIVES, refusing!("modules of bytecode")),
     (channels::PRIMITIVES, refusing!("this operation on channels")),
     (embedding::PRIMITIVES, refusing!("functions of the embedder")),
     (calls_of_c::PRIMITIVES, refusing!("callbacks of C")),
     (locks::PRIMITIVES, refusing!("this operation on locks")),
     (native_threads::PRIMITIVES, refusing!("this operation on native threads")),
     (sandboxes::PRIMITIVES, refusing!("sandboxes")),
-    (strands::PRIMITIVES, refusing!("priorities")),
+    (strands::PRIMITIVES, refusing!("this operation on strands")),
 ];
 
 /// Ends the program, which cannot be recorded.
@@ -476,6 +472,13 @@ fn terminate(thread: &mut Thread, window: Window) -> Outcome {
             }
             answered(thread, window, TERMINATE, is_at_once)
         }
+        // It ends at a poll, or in its next item.
+        Some(strand) if is_counted(strand) => {
+            if thread.repeats() && thread.is_to_end(strand) {
+                _ = strands_of::terminate(thread, strand.object());
+            }
+            answered(thread, window, TERMINATE, false)
+        }
         // At which poll such a strand ends is not recorded.
         Some(strand) if thread.recorder().is_some() && runs_beside(thread, strand) => {
             refuse(thread, "the end of a green thread or turn that runs on another core")
@@ -489,8 +492,8 @@ fn terminate(thread: &mut Thread, window: Window) -> Outcome {
 fn suspend(thread: &mut Thread, window: Window) -> Outcome {
     let strand = strand_argument(window).filter(|strand| *strand != thread.strand());
     let Some(strand) = strand else { return primitives::find(SUSPEND).run(thread, window) };
-    let is_exclusive = strand.model() == Model::Exclusive;
-    if is_exclusive && thread.recorder().is_some() && runs_beside(thread, strand) {
+    let is_uncounted = strand.model() == Model::Exclusive && !is_counted(strand);
+    if is_uncounted && thread.recorder().is_some() && runs_beside(thread, strand) {
         return refuse(
             thread,
             "the suspension of a green thread or turn that runs on another core",
@@ -512,6 +515,32 @@ fn bind(thread: &mut Thread, window: Window) -> Outcome {
         return refuse(thread, "binding a green thread or turn that runs on another core");
     }
     primitives::find(BIND).run(thread, window)
+}
+
+/// Changes the priority of a strand. From the first other one on, the vat counts its polls, since strands give way there.
+/// *GC point.*
+fn prioritize(thread: &mut Thread, window: Window) -> Outcome {
+    if let Some(strand) = strand_argument(window)
+        && strand.vat() != thread.strand().vat()
+        && strand.vat().is_some()
+    {
+        return refuse(thread, "the priority of a green thread of another actor");
+    }
+    let outcome = primitives::find("strand:priority:").run(thread, window);
+    counted(thread, outcome)
+}
+
+/// The vat of the strand that runs here counts its polls from now on. The answer of the primitive that makes it so.
+fn counted(thread: &mut Thread, outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Return(value) if thread.begin_counted_vat() => Outcome::Guard(value),
+        outcome => outcome,
+    }
+}
+
+/// Whether a strand is a green thread or turn of a vat that counts its polls.
+fn is_counted(strand: StrandRef) -> bool {
+    strand.model() == Model::Exclusive && strand.vat().is_some_and(VatRef::is_counted)
 }
 
 /// An operation on a strand whose answer is recorded, since it depends on how far the strand is. The replay does it if it is
@@ -540,7 +569,9 @@ fn strand_argument(window: Window) -> Option<StrandRef> {
 /// An operation on an object that strands share. *GC point.*
 fn ordered(thread: &mut Thread, window: Window, name: &str) -> Outcome {
     in_order(thread, window, name, |thread| {
-        choose_seed(thread, name);
+        if name.starts_with("chooseOf:") {
+            gates::choose_seed(thread);
+        }
         primitives::find(name).run(thread, window)
     })
 }
@@ -553,45 +584,14 @@ fn in_order(
     name: &str,
     operation: impl FnOnce(&mut Thread) -> Outcome,
 ) -> Outcome {
-    if thread.is_before_end() && unwind::is_cleaning_up(thread) {
-        thread.postpone_end();
-    }
-    match thread.order() {
-        Order::Outside => primitives::find(name).run(thread, window),
-        Order::Recorded(guard) => {
+    match gates::pass(thread) {
+        Ok(Right::Outside) => primitives::find(name).run(thread, window),
+        Ok(right) => {
             let outcome = operation(thread);
-            drop(guard);
+            gates::done(thread, right);
             outcome
         }
-        Order::Open => {
-            let outcome = operation(thread);
-            thread.advance();
-            timers::wake_by_tape(thread);
-            outcome
-        }
-        Order::Closed(place) => gates::wait(thread, Some(place)),
-        Order::Finished => gates::wait(thread, None),
-        Order::Over => Outcome::Exit(REFUSED),
-    }
-}
-
-/// A choice is about to be made, which may be a random one: the recording has the seed.
-fn choose_seed(thread: &mut Thread, name: &str) {
-    if !name.starts_with("chooseOf:") {
-        return;
-    }
-    match thread.input(RANDOM) {
-        Answer::Ask => {
-            let seed = thread.random();
-            thread.seed_random(seed);
-            thread.note_input(RANDOM, &seed.to_le_bytes());
-        }
-        Answer::Known(bytes) => {
-            if let Ok(seed) = bytes.try_into() {
-                thread.seed_random(u64::from_le_bytes(seed));
-            }
-        }
-        _ => {}
+        Err(outcome) => outcome,
     }
 }
 
@@ -599,16 +599,23 @@ fn choose_seed(thread: &mut Thread, name: &str) {
 fn spawn(thread: &mut Thread, window: Window, name: &'static str) -> Outcome {
     let ordinary = Word::from_small_integer_unchecked(i64::from(ORDINARY_PRIORITY));
     let priority = PRIORITIES.iter().find(|(other, _)| *other == name);
-    // At which poll a strand gives way is not recorded.
-    if priority.is_some_and(|(_, index)| window.get(*index) != ordinary) {
-        return refuse(thread, "priorities");
-    }
+    // Then strands of the vat may interrupt each other.
+    let is_counted = match priority {
+        Some((_, index)) => window.get(*index) != ordinary,
+        None => PARALLEL.contains(&name),
+    };
     // At which polls its strands take turns is not recorded.
     if thread.transaction.is_some() {
         return refuse(thread, "transactions that several strands execute");
     }
-    in_order(thread, window, name, |thread| primitives::find(name).run(thread, window))
+    in_order(thread, window, name, |thread| {
+        let outcome = primitives::find(name).run(thread, window);
+        if is_counted { counted(thread, outcome) } else { outcome }
+    })
 }
+
+/// The primitives that start a strand which runs beside others.
+const PARALLEL: &[&str] = &["spawnParallel:with:", "activity:spawnParallel:with:on:"];
 
 /// The primitives that start a strand with a priority, and the index of that among the arguments.
 const PRIORITIES: &[(&str, usize)] =
@@ -625,6 +632,14 @@ fn runs_beside(thread: &Thread, strand: StrandRef) -> bool {
 /// Writes the text in the window. *GC point.*
 fn print(thread: &mut Thread, window: Window, name: &'static str, is_error: bool) -> Outcome {
     match text_argument(window.get(0)) {
+        Ok(text) => write(thread, window, name, text, is_error),
+        Err(failure) => failure.into(),
+    }
+}
+
+/// Writes the bytes in the window. *GC point.*
+fn print_bytes(thread: &mut Thread, window: Window, name: &'static str, is_error: bool) -> Outcome {
+    match system::bytes_argument(window.get(0)) {
         Ok(text) => write(thread, window, name, text, is_error),
         Err(failure) => failure.into(),
     }

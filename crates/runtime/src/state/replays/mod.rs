@@ -24,7 +24,11 @@
 //!
 //! A run that is neither recorded nor replayed has no [`Tape`]; everything here is behind the flag that events are behind.
 
+mod classes;
+pub mod inputs;
+mod mailboxes;
 mod player;
+mod polls;
 mod recorder;
 mod transactions;
 
@@ -42,6 +46,8 @@ use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
 
+pub use classes::ClassLook;
+pub use mailboxes::Sending;
 pub use player::{Atomicity, Player, Waiting, Wanted};
 pub use recorder::Recorder;
 pub use transactions::Commit;
@@ -87,6 +93,8 @@ pub struct Repeated {
     entity: Cell<Option<Entity>>,
     /// Whether the strand that runs here is about to wait for its place, which ends no item.
     is_at_gate: Cell<bool>,
+    /// The number of the last message.
+    last_number: Cell<u32>,
 }
 
 impl Tape {
@@ -96,7 +104,8 @@ impl Tape {
             Replays::Record(recorder) => Tape::Records(Notes::new(recorder)),
             Replays::Replay(player) => {
                 let (entity, is_at_gate) = (Cell::new(None), Cell::new(false));
-                Tape::Replays(Repeated { player, entity, is_at_gate })
+                let last_number = Cell::new(0);
+                Tape::Replays(Repeated { player, entity, is_at_gate, last_number })
             }
         }))
     }
@@ -164,7 +173,12 @@ impl Thread {
     pub(crate) fn tape_stopped(&self, strand: StrandRef, is_ready: bool) {
         let Some(tape) = &self.tape else { return };
         if is_ready {
-            return self.stop_piece_of(tape, strand, self.yields || self.gives_way);
+            let has_polled = match &**tape {
+                Tape::Records(notes) => notes.has_polled.take(),
+                Tape::Replays(_) => false,
+            };
+            let ends = self.yields || self.gives_way || has_polled;
+            return self.stop_piece_of(tape, strand, ends);
         }
         // What its end causes still belongs to the item.
         if let Some(vat) = exclusive_vat(strand) {
@@ -304,6 +318,7 @@ impl Thread {
         if let Err(text) = player.begin(number, identity, what) {
             self.diverge(&text);
         }
+        self.end_item_if_due(player, vat, strand);
     }
 
     /// A turn of a vat begins, for this message.
@@ -418,7 +433,10 @@ impl Thread {
                 None => 0,
                 Some(Tape::Records(notes)) => notes.number(),
                 Some(Tape::Replays(repeated)) => {
-                    repeated.entity.get().map_or(0, |entity| repeated.player.number(entity))
+                    let entity = repeated.entity.get();
+                    let number = entity.map_or(0, |entity| repeated.player.number(entity));
+                    repeated.last_number.set(number);
+                    number
                 }
             },
         };
@@ -599,7 +617,7 @@ impl Thread {
         Order::Recorded(guard)
     }
 
-    fn lock_order(&mut self, recorder: &'static Recorder) -> MutexGuard<'static, u64> {
+    pub(super) fn lock_order(&mut self, recorder: &'static Recorder) -> MutexGuard<'static, u64> {
         match recorder.try_order() {
             Some(guard) => guard,
             None => self.mutator.native(|| recorder.order()),

@@ -32,7 +32,7 @@ const MOST_WAITS: u32 = 100_000;
 
 /// Repeats a recording.
 pub struct Player {
-    state: Mutex<Playing>,
+    pub(super) state: Mutex<Playing>,
     others: AtomicU64,
     divergence: OnceLock<String>,
     modules: HashMap<String, u64>,
@@ -40,14 +40,14 @@ pub struct Player {
     pub is_whole: bool,
 }
 
-struct Playing {
-    vats: HashMap<u64, PlayedVat>,
+pub(super) struct Playing {
+    pub(super) vats: HashMap<u64, PlayedVat>,
     strands: HashMap<u64, Part>,
     /// The numbers of strands in the recording, by their identities here; and the reverse.
     numbers: HashMap<u64, u64>,
     identities: HashMap<u64, u64>,
     /// How many items have not begun, and how many events have not happened.
-    remaining: usize,
+    pub(super) remaining: usize,
     /// The texts that come after others.
     texts: BTreeMap<u64, (String, bool)>,
     written: u64,
@@ -70,6 +70,10 @@ struct Playing {
     ended: HashSet<u64>,
     /// The strands that a timer, or something outside, may wake.
     sleepers: HashMap<Entity, Waiting>,
+    /// The strands that wait for room in mailboxes, by their identities.
+    pub(super) senders: HashMap<u64, Waiting>,
+    /// The strands of counted vats that others have ended, by their identities.
+    pub(super) doomed: HashMap<u64, Word>,
     /// The strands that wait for ever: the recording tells no more of them.
     finished: Vec<Waiting>,
 }
@@ -87,24 +91,26 @@ pub struct Waiting {
 
 impl Waiting {
     /// Whether the strand still waits.
-    fn is_on(&self) -> bool {
+    pub(super) fn is_on(&self) -> bool {
         let strand = self.strand.as_object().and_then(StrandRef::of_object);
         strand.is_some_and(|strand| strand.current_ticket() == self.ticket)
     }
 }
 
 #[derive(Default)]
-struct PlayedVat {
+pub(super) struct PlayedVat {
     /// The items that have not begun.
-    items: VecDeque<Item>,
+    pub(super) items: VecDeque<Item>,
     /// The numbers of the messages that are not in the mailbox, of the turns that have not begun.
     order: VecDeque<u32>,
     /// The messages that came before their turn.
     held: HashMap<u32, Word>,
     /// What the item that runs, or ran last, has still to do.
-    current: Part,
+    pub(super) current: Part,
     /// The identity of the strand whose item runs; 0 if none does.
     open: u64,
+    /// How many polls it has come to, if the vat is counted.
+    pub(super) polls: u64,
 }
 
 /// What a vat's owner may run in a replay.
@@ -189,6 +195,8 @@ impl Player {
             waits: 0,
             ended: HashSet::new(),
             sleepers: HashMap::new(),
+            senders: HashMap::new(),
+            doomed: HashMap::new(),
             finished: Vec::new(),
         };
         Player {
@@ -237,9 +245,10 @@ impl Player {
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
         let state = &mut *self.state.lock();
         let held = state.vats.values_mut().flat_map(|vat| vat.held.values_mut());
-        held.for_each(|word| visit(RootAddress::from(word)));
+        held.chain(state.doomed.values_mut()).for_each(|word| visit(RootAddress::from(word)));
         let waiting = state.gates.values_mut().chain(state.sleepers.values_mut());
         let waiting = waiting.chain(state.readers.values_mut().flatten());
+        let waiting = waiting.chain(state.senders.values_mut());
         for Waiting { strand, answer, .. } in waiting.chain(&mut state.finished) {
             visit(RootAddress::from(strand));
             answer.iter_mut().for_each(|word| visit(RootAddress::from(word)));
@@ -326,6 +335,7 @@ impl Player {
         }
         played.current = item.part;
         played.open = identity;
+        played.polls = 0;
         state.remaining -= 1;
         Ok(())
     }
@@ -633,6 +643,12 @@ impl Player {
 }
 
 impl Playing {
+    /// A strand waits, while others run, until something is there. Answers whether that has lasted too long.
+    pub(super) fn has_waited_enough(&mut self) -> bool {
+        self.waits += 1;
+        self.waits > MOST_WAITS
+    }
+
     /// Keeps an event of the transaction that has begun at the head.
     fn keep(&mut self, entity: Entity, event: Option<&Event>) {
         if let Some((of, events)) = &mut self.attempt
@@ -643,7 +659,7 @@ impl Playing {
     }
 
     /// What is left of an item of a vat, or of a strand.
-    fn part(&mut self, entity: Entity) -> Option<&mut Part> {
+    pub(super) fn part(&mut self, entity: Entity) -> Option<&mut Part> {
         match entity {
             Entity::Vat(vat) => self.vats.get_mut(&vat).map(|played| &mut played.current),
             Entity::Strand(strand) => self.strands.get_mut(&strand),

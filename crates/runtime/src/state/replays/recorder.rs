@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use squall_events::replay::{
-    Appender, BLOCK, End, Entity, Events, Extent, LAST_NUMBER, Writer, digest, long_input,
+    Appender, AtPoll, BLOCK, End, Entity, Events, Extent, LAST_NUMBER, Writer, digest, long_input,
 };
 
 use crate::state::fences;
@@ -198,6 +198,8 @@ pub struct Notes {
     pub is_alone: Cell<bool>,
     /// Whether a primitive runs here of which the answer is noted: the replay does not go outside, and stops where this does.
     pub asks: Cell<bool>,
+    /// Whether the strand that runs here stops at a poll, which ends its item.
+    pub has_polled: Cell<bool>,
     events: Arc<Events>,
     piece: Cell<Piece>,
     entity: Cell<Entity>,
@@ -226,6 +228,7 @@ impl Notes {
             recorder,
             is_alone: Cell::new(false),
             asks: Cell::new(false),
+            has_polled: Cell::new(false),
             events,
             piece: Cell::new(Piece::Nobody),
             entity: Cell::new(Entity::Vat(0)),
@@ -420,6 +423,11 @@ impl Notes {
         number
     }
 
+    /// The number that was taken last.
+    pub fn last_number(&self) -> u32 {
+        self.next.get().wrapping_sub(1)
+    }
+
     #[cold]
     fn number_slowly(&self) -> u32 {
         if !self.is_in_piece() {
@@ -507,6 +515,11 @@ impl Notes {
         if let Entity::Strand(_) = self.entity.get() {
             self.note(|events| events.killed(in_wait));
         }
+    }
+
+    /// The strand of the item that runs here gives way, or begins to end, at the poll with this number.
+    pub fn polled(&self, polls: u64, what: AtPoll) {
+        self.note(|events| events.polled(polls, what));
     }
 
     /// A transaction has read what operations before this place have done.
