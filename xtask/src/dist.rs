@@ -168,13 +168,12 @@ fn pack(
 /// Builds a package. Answers the folder of its files.
 fn build(package: &str, is_debug: bool) -> Result<PathBuf, String> {
     let mut command = cargo();
-    command.args(["build", "--quiet", "--package", package]);
+    command.args(["build", "--quiet"]);
     match is_debug {
-        // The command is built, too: then Cargo uses the same features for the common crates, and does not build them
-        // twice.
-        true => command.args(["--package", "squall-cli"]),
+        // With all that the tests are made of: for less, Cargo would build their common parts again, with fewer features.
+        true => command.args(["--workspace", "--lib", "--tests"]),
         // As for release, with debug information, which is split off afterwards.
-        false => command.args(["--profile", "profiling"]),
+        false => command.args(["--package", package, "--profile", "profiling"]),
     };
     builds::output_of(&mut command)?;
     Ok(builds::target_folder()?.join(if is_debug { "debug" } else { "profiling" }))
