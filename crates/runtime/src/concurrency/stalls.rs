@@ -338,6 +338,7 @@ fn waits_for(vm: &Vm, strand: StrandRef) -> String {
         },
         known::JOIN => waits_for_branches(vm, object),
         known::VAT => "for room in the mailbox of an actor".into(),
+        known::SANDBOX => "for the receivers of its sandbox's messages".into(),
         layout => match kind_of(layout) {
             Some(kind) => format!("for {kind} (#{:x})", object.identity_hash()),
             None => waits_for_choice(object),

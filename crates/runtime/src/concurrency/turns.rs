@@ -12,6 +12,7 @@
 use squall_heap::{Object, Word};
 
 use crate::concurrency::messages;
+use crate::concurrency::sandbox::backlog;
 use crate::concurrency::switches;
 use crate::objects::far_reference::far_reference;
 use crate::state::strand::{self, Role, StrandRef};
@@ -35,6 +36,7 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
     thread.schedule.switches_left = switches::IN_A_RUN;
     strand::begin_again(thread, strand);
     thread.begin_again();
+    backlog::take(thread, Some(vat), message);
     messages::begin(thread, message);
     true
 }

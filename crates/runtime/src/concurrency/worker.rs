@@ -18,7 +18,7 @@ use crate::concurrency::foreign::{anchor, requests};
 use crate::concurrency::messages;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises;
-use crate::concurrency::sandbox::metering;
+use crate::concurrency::sandbox::{backlog, metering};
 use crate::concurrency::stalls;
 use crate::concurrency::strands;
 use crate::concurrency::switches;
@@ -402,7 +402,10 @@ pub(super) fn begin(thread: &mut Thread, strand: StrandRef) {
     }
     thread.start_state();
     match strand.slot(strand::slots::TASK).as_object() {
-        Some(message) => messages::begin(thread, message),
+        Some(message) => {
+            backlog::take(thread, strand.vat(), message);
+            messages::begin(thread, message);
+        }
         None => thread.state.pc = halt_code(),
     }
 }

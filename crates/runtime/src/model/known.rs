@@ -204,7 +204,7 @@ pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, 2, 21);
 /// Promises: see [`crate::concurrency::promises`].
 pub const PROMISE: LayoutId = layout(Format::Slots, 7, 22);
 /// Sandboxes: see [`crate::concurrency::sandbox`]. Never seen by guest code outside the library.
-pub const SANDBOX: LayoutId = layout(Format::Slots, 3, 23);
+pub const SANDBOX: LayoutId = layout(Format::Slots, 5, 23);
 /// Channels: see [`crate::concurrency::channels`]. Never seen by guest code outside the library.
 pub const CHANNEL: LayoutId = layout(Format::Slots, 10, 24);
 /// Mutexes: see [`crate::concurrency::locks`]. Never seen by guest code outside the library, as the others here.

@@ -9,7 +9,7 @@
 //! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
 //! | a native thread | [`thread`], [`native_stack`], [`limit`], [`affinity`], [`items`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
-//! | a vat, its transactions, its sandbox, the time and the measurements of that | [`vat`], [`transactions`], [`sandbox`], [`pacing`], `rests` |
+//! | a vat, its transactions, its sandbox, what breaks with that, its time and its measurements | [`vat`], [`transactions`], [`sandbox`], [`orphans`], [`pacing`], `rests` |
 //! | what a debugger has set, what tests have covered | [`debugging`], [`coverage`] |
 //! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
 //! | synchronisation | [`fences`], [`events`] |
@@ -24,6 +24,7 @@ pub mod fences;
 pub mod items;
 pub mod limit;
 pub mod native_stack;
+pub mod orphans;
 pub mod pacing;
 pub mod primitive_code;
 pub mod recording;

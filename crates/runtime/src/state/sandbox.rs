@@ -19,6 +19,7 @@ use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::model::known;
 use crate::model::linking::HOST_PREFIX;
+use crate::state::orphans::Orphans;
 use crate::state::pacing;
 use crate::state::rests::Rests;
 use crate::state::roots::RootWord;
@@ -26,14 +27,18 @@ use crate::state::thread::Thread;
 
 /// The slots of a sandbox's object.
 pub mod slots {
+    /// The lock.
+    pub const LOCK: usize = 0;
     /// The address of the native part.
-    pub const NATIVE: usize = 0;
+    pub const NATIVE: usize = 1;
     /// The promise for the end, or nil.
-    pub const PROMISE: usize = 1;
+    pub const PROMISE: usize = 2;
     /// The error of promises for results that never come: a far reference to an exception, or nil.
-    pub const ERROR: usize = 2;
+    pub const ERROR: usize = 3;
+    /// The queue of strands that have sent messages out, and wait until fewer of these are left. For the holder of the lock.
+    pub const SENDERS: usize = 4;
 
-    const _: () = crate::model::known::assert_slots(crate::model::known::SANDBOX, ERROR + 1);
+    const _: () = crate::model::known::assert_slots(crate::model::known::SANDBOX, SENDERS + 1);
 }
 
 /// The budgets of a sandbox; `None` for no limit.
@@ -136,8 +141,12 @@ pub struct Sandbox {
     pub(crate) members: AtomicUsize,
     /// Whether a message of it may wait outside.
     pub(crate) sends: AtomicBool,
-    /// The results of lost strands, as their messages name them. The collector updates them.
-    pub(crate) orphans: Mutex<Vec<Word>>,
+    /// Its messages outside whose turns have not begun.
+    pub(crate) untaken: AtomicI64,
+    /// Whether strands wait until these are fewer.
+    pub(crate) has_senders: AtomicBool,
+    /// The results of lost strands, as their messages name them.
+    pub(crate) orphans: Mutex<Orphans>,
 }
 
 // SAFETY: the cells are written before another thread knows the sandbox.
@@ -275,27 +284,22 @@ impl SandboxRef {
         // A report may be long.
         *self.0.report.lock() = String::new();
         *self.0.grants.lock() = Grants::default();
-        *self.0.orphans.lock() = Vec::new();
+        *self.0.orphans.lock() = Orphans::default();
     }
 
     /// A strand with this result was lost: for the collector.
     pub(crate) fn add_orphan(self, result: Word) {
-        self.0.orphans.lock().push(result);
+        self.0.orphans.lock().add(result);
     }
 
-    /// A promise that somebody outside waits for is treated as the result of a lost strand. Those that are not pending any more
-    /// are dropped now and then.
+    /// A promise that somebody outside waits for is treated as the result of a lost strand.
     pub(crate) fn add_awaited(self, promise: Word, is_pending: impl Fn(Word) -> bool) {
-        let mut orphans = self.0.orphans.lock();
-        if orphans.len() == orphans.capacity() {
-            orphans.retain(|orphan| is_pending(*orphan));
-        }
-        orphans.push(promise);
+        self.0.orphans.lock().add_awaited(promise, is_pending);
     }
 
     /// Takes the result of a lost strand, if there is one.
     pub(crate) fn take_orphan(self) -> Option<Word> {
-        self.0.orphans.lock().pop()
+        self.0.orphans.lock().take()
     }
 
     /// Says that it is over; whether it was not.
@@ -335,6 +339,8 @@ pub struct Sandboxes {
     pub(crate) is_paced: AtomicBool,
     /// The rests between measurements.
     pub(crate) rests: Rests,
+    /// The messages of all sandboxes that wait outside.
+    pub(crate) untaken: AtomicI64,
 }
 
 #[derive(Default)]
@@ -388,7 +394,7 @@ impl Sandboxes {
         if kind == CollectionKind::Nursery {
             for sandbox in self.used() {
                 let mut orphans = sandbox.0.orphans.lock();
-                orphans.iter_mut().map(RootAddress::from).for_each(&mut *visit);
+                orphans.take_new().map(RootAddress::from).for_each(&mut *visit);
             }
         }
     }
@@ -398,7 +404,7 @@ impl Sandboxes {
     pub(crate) fn keep_orphans(&self, tracer: &mut Tracer<'_>) {
         for sandbox in self.used() {
             if sandbox.chain().any(|each| tracer.is_live(each.0.object.get())) {
-                sandbox.0.orphans.lock().iter_mut().for_each(|orphan| tracer.keep(orphan));
+                sandbox.0.orphans.lock().all().for_each(|orphan| tracer.keep(orphan));
             }
         }
     }
@@ -419,7 +425,12 @@ impl Sandboxes {
                 heir.0.orphans.lock().append(&mut orphans);
             }
         }
-        dead.iter().for_each(|sandbox| sandbox.clear());
+        for sandbox in &dead {
+            sandbox.clear();
+            // Nobody has taken these, and nobody will.
+            let left = sandbox.0.untaken.swap(0, Ordering::SeqCst);
+            self.untaken.fetch_sub(left, Ordering::SeqCst);
+        }
         *used = survivors;
         free.extend_from_slice(&dead);
         dead.len()
@@ -462,6 +473,8 @@ impl Sandbox {
             is_due: AtomicBool::new(false),
             members: AtomicUsize::new(0),
             sends: AtomicBool::new(false),
+            untaken: AtomicI64::new(0),
+            has_senders: AtomicBool::new(false),
             orphans: Mutex::default(),
         }
     }
@@ -489,6 +502,7 @@ impl Sandbox {
         self.measured.store(0, Ordering::Relaxed);
         self.kept.store(0, Ordering::Relaxed);
         self.sends.store(false, Ordering::Relaxed);
+        self.has_senders.store(false, Ordering::Relaxed);
     }
 }
 

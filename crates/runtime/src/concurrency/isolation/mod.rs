@@ -53,7 +53,7 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
         Passage::Same if leaving::leaves(from, to) => {
             match leaving::may_leave_for(thread.vm, word, |words| pay(thread, from, words))? {
                 true => Ok(word),
-                false => make_far_reference(thread, word, from),
+                false => refer(thread, word, from),
             }
         }
         Passage::Same => Ok(word),
@@ -61,15 +61,30 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
         Passage::Far if vat_of(object) == to => Ok(target_of(object)),
         Passage::Far => Ok(word),
         Passage::Promise => match promises::promise_in(thread.vm, word) {
-            Some(promise) => wrap_promise(thread, promise, to),
-            None => make_far_reference(thread, word, from),
+            Some(promise) => {
+                pay(thread, from, WORDS_OF_A_PROMISE)?;
+                wrap_promise(thread, promise, to)
+            }
+            None => refer(thread, word, from),
         },
         Passage::Copy if is_copied_to(thread.vm, object, from, to) => {
             transfer::copy(thread, object, from, to)
         }
-        Passage::Copy | Passage::Reference => make_far_reference(thread, word, from),
+        Passage::Copy | Passage::Reference => refer(thread, word, from),
     }
 }
+
+/// A far reference to an object of the first vat, which pays for it. *GC point.*
+fn refer(thread: &mut Thread, word: Word, from: VatRef) -> Result<Word, Failure> {
+    pay(thread, from, WORDS_OF_A_FAR_REFERENCE)?;
+    make_far_reference(thread, word, from)
+}
+
+/// The words that a far reference takes.
+const WORDS_OF_A_FAR_REFERENCE: usize = 4;
+
+/// The words that a promise takes which follows another one, with the reaction.
+const WORDS_OF_A_PROMISE: usize = 16;
 
 /// How many words a message of a sandbox may lead to; each object counts as [`FOR_AN_OBJECT`] more: some milliseconds.
 const LARGEST: usize = 1 << 20;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::concurrency::isolation;
 use crate::concurrency::messages;
-use crate::concurrency::sandbox::metering;
+use crate::concurrency::sandbox::{backlog, metering};
 use crate::concurrency::transactions::effects;
 use crate::concurrency::waiting;
 use crate::model::function::Site;
@@ -91,6 +91,11 @@ fn send_to(
     let target = target.filter(waits);
     if thread.watch.is_on
         && let Some(outcome) = go_on_by_tape(thread, target, kept)
+    {
+        return Ok(outcome);
+    }
+    if let Some(sandbox) = here.sandbox()
+        && let Some(outcome) = backlog::wait_if_crowded(thread, sandbox, kept)?
     {
         return Ok(outcome);
     }
@@ -256,6 +261,7 @@ fn post_to(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
         && isolation::leaving::leaves(here, target)
     {
         sandbox.begin_sending();
+        backlog::add(thread, sandbox, target, message);
         if message.element(messages::RESULT) == Word::NIL {
             message.set_element(&mut thread.mutator, messages::RESULT, sandbox.object());
         }

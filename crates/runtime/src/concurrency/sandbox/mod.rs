@@ -6,6 +6,7 @@
 //! | this one | sandboxes as a tree; the strands and vats of one; the end of one |
 //! | [`grants`] | the access of a sandbox to the world |
 //! | [`metering`] | the consumption of the running strand |
+//! | [`backlog`] | the messages that wait outside |
 //! | [`memory`] | the bytes reachable from a sandbox |
 //!
 //! A strand or vat belongs to a sandbox, or to none. A new strand belongs to the sandbox of the strand that makes it,
@@ -36,6 +37,7 @@
 //!
 //! Native parts are never freed, but used again once nothing belongs to them and their object is dead.
 
+pub mod backlog;
 pub mod grants;
 pub mod memory;
 pub mod metering;
@@ -127,6 +129,7 @@ fn make_in_program(
         parent.add_member();
     }
     let address = std::ptr::from_ref(sandbox.0) as usize;
+    object.initialize_slot(slots::LOCK, Word::from_small_integer_unchecked(0));
     object.initialize_slot(slots::NATIVE, Word::from_address(address));
     object.initialize_slot(slots::ERROR, error);
     if let Some((window, first)) = window {
