@@ -16,7 +16,7 @@ use crate::state::services::ClassSlot;
 use crate::state::strand::StrandRef;
 use crate::state::thread::{Thread, Window};
 
-/// The right to an operation on shared objects, until it is [done](done).
+/// The right to an operation on shared objects, until it is [`done`].
 pub enum Right {
     /// The recording does not tell of it.
     Outside,

@@ -2,11 +2,11 @@
 //! mailbox, and all other messages there would come late. So a sender waits if there are many. Sends and the begin of turns call
 //! this module.
 //!
-//! A message that leaves a sandbox has the flag [`SENT_OUT`] until its turn begins, and counts that long: for each sandbox that it
-//! has left. A strand whose message is one of more than [`MANY`], and of more than [`MANY_OF_ONE`] of its
+//! A message that leaves a sandbox has the flag `SENT_OUT` until its turn begins, and counts that long: for each sandbox that it
+//! has left. A strand whose message is one of more than `MANY`, and of more than `MANY_OF_ONE` of its
 //! sandbox, waits until its sandbox has few again.
 //!
-//! It waits for [`PATIENCE`] at most: the receiver may wait for an answer of the sandbox, or never take the message. Such a
+//! It waits for `PATIENCE` at most: the receiver may wait for an answer of the sandbox, or never take the message. Such a
 //! message counts until the sandbox's object is dead.
 //!
 //! Protocol: the counters are sequentially consistent, and so is the flag that says that a strand waits. A strand sets the flag
