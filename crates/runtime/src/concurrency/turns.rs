@@ -36,7 +36,7 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
     thread.schedule.switches_left = switches::IN_A_RUN;
     strand::begin_again(thread, strand);
     thread.begin_again();
-    backlog::take(thread, Some(vat), message);
+    backlog::take(thread, vat, message);
     messages::begin(thread, message);
     true
 }

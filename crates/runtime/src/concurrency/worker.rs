@@ -243,6 +243,7 @@ fn run_on(thread: &mut Thread) {
 /// Runs a turn on a strand that is kept for the next one, unless it parks.
 fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     vat.note_received(thread);
+    backlog::take(thread, vat, message);
     let Some(message) = promises::attend(thread, vat, message) else { return };
     vat.note_turn(thread, message, message.element(messages::RECEIVER));
     if let Some(sandbox) = vat.sandbox() {
@@ -402,10 +403,7 @@ pub(super) fn begin(thread: &mut Thread, strand: StrandRef) {
     }
     thread.start_state();
     match strand.slot(strand::slots::TASK).as_object() {
-        Some(message) => {
-            backlog::take(thread, strand.vat(), message);
-            messages::begin(thread, message);
-        }
+        Some(message) => messages::begin(thread, message),
         None => thread.state.pc = halt_code(),
     }
 }

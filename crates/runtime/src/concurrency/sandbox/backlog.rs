@@ -1,8 +1,8 @@
 //! The messages of sandboxes that wait outside of them. A guest that sends faster than the host receives would fill the host's
-//! mailbox, and all other messages there would come late. So a sender waits if there are many. Sends and the begin of turns call
-//! this module.
+//! mailbox, and all other messages there would come late. So a sender waits if there are many. Sends and workers call this
+//! module.
 //!
-//! A message that leaves a sandbox has the flag `SENT_OUT` until its turn begins, and counts that long: for each sandbox that it
+//! A message that leaves a sandbox has the flag `SENT_OUT` until it is taken, and counts that long: for each sandbox that it
 //! has left. A strand whose message is one of more than `MANY`, and of more than `MANY_OF_ONE` of its
 //! sandbox, waits until its sandbox has few again.
 //!
@@ -10,7 +10,7 @@
 //! message counts until the sandbox's object is dead.
 //!
 //! Protocol: the counters are sequentially consistent, and so is the flag that says that a strand waits. A strand sets the flag
-//! before it looks at the counter for the last time, with the sandbox's lock held; a thread that begins a turn decrements the
+//! before it looks at the counter for the last time, with the sandbox's lock held; a thread that takes a message decrements the
 //! counter before it looks at the flag, and then takes the lock. So one of both sees the other.
 
 use std::sync::atomic::Ordering;
@@ -57,18 +57,18 @@ pub fn add(thread: &Thread, from: SandboxRef, to: VatRef, message: Object) {
     }
 }
 
-/// The turn for a message begins in a vat. No GC point.
+/// A message was taken from the mailbox of a vat. No GC point.
 #[inline(always)]
-pub fn take(thread: &mut Thread, vat: Option<VatRef>, message: Object) {
+pub fn take(thread: &mut Thread, vat: VatRef, message: Object) {
     if message.has_flag(SENT_OUT) {
         take_counted(thread, vat, message);
     }
 }
 
 #[cold]
-fn take_counted(thread: &mut Thread, vat: Option<VatRef>, message: Object) {
+fn take_counted(thread: &mut Thread, vat: VatRef, message: Object) {
     message.clear_flag(SENT_OUT);
-    let (Some(sender), Some(vat)) = (messages::sender(message), vat) else { return };
+    let Some(sender) = messages::sender(message) else { return };
     for sandbox in left(sender, vat) {
         thread.vm.sandboxes.untaken.fetch_sub(1, Ordering::SeqCst);
         let count = sandbox.0.untaken.fetch_sub(1, Ordering::SeqCst) - 1;
