@@ -25,8 +25,8 @@
 //!
 //! The *nursery* is what is allocated between two nursery collections. It begins small: its memory stays in the caches,
 //! and what survives is copied in a short pause. If more than a trace survives, it doubles, so that objects have more time
-//! to die; if next to nothing does, it halves. It grows only while the survivors expected are below [`MOST_SURVIVORS`], and halves
-//! if they were more, which bounds the pause. MMTk collects at the greatest nursery; smaller ones are this module's, through the trigger.
+//! to die; if next to nothing does, it halves. It grows only while the survivors expected are below [`MOST_SURVIVORS`], which
+//! bounds the pause. MMTk collects at the greatest nursery; smaller ones are this module's, through the trigger.
 //!
 //! Memory is used in blocks, and each collection with survivors leaves some blocks that hold little. The next full
 //! collection frees empty blocks only. Without *compaction*, a program that keeps one object of each nursery would pay
@@ -53,7 +53,7 @@ const MIN_GROWN_NURSERIES: usize = 4;
 const GROWING_FRACTION: usize = 64;
 /// A nursery shrinks if less than this fraction survives.
 const SHRINKING_FRACTION: usize = 512;
-/// A nursery does not grow if more than this would survive, and shrinks if more has.
+/// A nursery does not grow if more than this would survive.
 const MOST_SURVIVORS: usize = 8 << 20;
 /// The nursery grows by this factor at most.
 const MOST_GROWTH: usize = 8;
@@ -148,7 +148,7 @@ impl Sizing {
         let current = self.current();
         let next = if survivors > current / GROWING_FRACTION && 2 * survivors <= MOST_SURVIVORS {
             2 * current
-        } else if survivors < current / SHRINKING_FRACTION || survivors > MOST_SURVIVORS {
+        } else if survivors < current / SHRINKING_FRACTION {
             current / 2
         } else {
             return;
