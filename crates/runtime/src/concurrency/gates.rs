@@ -54,6 +54,17 @@ pub fn done(thread: &mut Thread, right: Right) {
     }
 }
 
+/// Does an operation on shared objects in its place; or what the call or instruction is to do meanwhile. *GC point.*
+pub fn in_order<R>(
+    thread: &mut Thread,
+    operation: impl FnOnce(&mut Thread) -> R,
+) -> Result<R, Outcome> {
+    let right = pass(thread)?;
+    let result = operation(thread);
+    done(thread, right);
+    Ok(result)
+}
+
 /// The class object in a slot of the window's first word that was empty a moment ago, or that it is to be made. Strands that
 /// find the slot empty make the class, at the same time perhaps, and one of these classes stays. So that they do so in a
 /// replay, too, the look at the empty slot has a place before that at which it is filled. *GC point.*
@@ -73,12 +84,8 @@ pub fn class_in_slot(
             ClassSlot::Empty
         }
         ClassLook::Recorded | ClassLook::Outside => ClassSlot::Filled(content(window)),
-        ClassLook::Empty => match pass(thread) {
-            Ok(right) => {
-                thread.note_class();
-                done(thread, right);
-                ClassSlot::Empty
-            }
+        ClassLook::Empty => match in_order(thread, |thread| thread.note_class()) {
+            Ok(()) => ClassSlot::Empty,
             Err(outcome) => ClassSlot::Later(outcome),
         },
         ClassLook::Filled => ClassSlot::Later(match can_ask_again(thread) {

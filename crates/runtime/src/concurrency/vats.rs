@@ -191,7 +191,12 @@ impl VatRef {
             self.enqueue(thread, locked);
             return Work::Nothing;
         }
-        let message = if begins_turn { self.take_wanted(thread) } else { None };
+        // Senders go on when the recording says so.
+        let message = match begins_turn {
+            true if self.is_bounded() => self.take_bounded(thread),
+            true => self.take_messages(thread),
+            false => None,
+        };
         if let Some(message) = message {
             return Work::Turn(message);
         }
@@ -200,11 +205,8 @@ impl VatRef {
         Work::Nothing
     }
 
-    /// In a replay: takes the oldest message. Senders go on when the recording says so.
-    fn take_wanted(self, thread: &mut Thread) -> Option<Object> {
-        if !self.is_bounded() {
-            return self.take_messages(thread);
-        }
+    /// Takes the oldest message from a bounded mailbox, which has more room then.
+    fn take_bounded(self, thread: &mut Thread) -> Option<Object> {
         let message = self.take_first(thread)?;
         self.change_room(thread, 1);
         Some(message)
@@ -235,11 +237,10 @@ impl VatRef {
 
     /// The owner's next turn, if the mailbox is bounded.
     fn next_bounded_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
-        let Some(message) = self.take_first(thread) else {
+        let Some(message) = self.take_bounded(thread) else {
             self.let_go(thread, &mut locked);
             return Work::Nothing;
         };
-        self.change_room(thread, 1);
         let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
         drop(locked);
         if let Some((sender, strand)) = sender {

@@ -67,14 +67,8 @@ fn in_order(
     thread: &mut Thread,
     effect: impl FnOnce(&mut Thread) -> Result<Outcome, Failure>,
 ) -> Outcome {
-    match gates::pass(thread) {
-        Ok(right) => {
-            let outcome = effect(thread).unwrap_or_else(Outcome::Fail);
-            gates::done(thread, right);
-            outcome
-        }
-        Err(outcome) => outcome,
-    }
+    let done = gates::in_order(thread, effect);
+    done.map_or_else(|meanwhile| meanwhile, |outcome| outcome.unwrap_or_else(Outcome::Fail))
 }
 
 /// Executes an instruction that other strands notice, and that does not wait. The state stands at the instruction.
@@ -90,12 +84,8 @@ pub fn notably(thread: &mut Thread, effect: impl FnOnce(&mut Thread)) {
 
 #[cold]
 fn notably_in_order(thread: &mut Thread, effect: impl FnOnce(&mut Thread)) {
-    match gates::pass(thread) {
-        Ok(right) => {
-            effect(thread);
-            gates::done(thread, right);
-        }
-        Err(outcome) => finish_here(thread, outcome),
+    if let Err(outcome) = gates::in_order(thread, effect) {
+        finish_here(thread, outcome);
     }
 }
 

@@ -106,11 +106,8 @@ pub fn wait_if_crowded(
     from: SandboxRef,
     value: RootHandle,
 ) -> Result<Option<Outcome>, Failure> {
-    if crowded(thread, from).is_none() {
-        return Ok(None);
-    }
-    let waiter = waiting::own_waiter(thread)?;
     let Some(sandbox) = crowded(thread, from) else { return Ok(None) };
+    let waiter = waiting::own_waiter(thread)?;
     let object = sandbox.object().object();
     waiting::lock(&mut thread.mutator, object);
     sandbox.0.has_senders.store(true, Ordering::SeqCst);
