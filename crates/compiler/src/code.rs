@@ -45,6 +45,7 @@ use squall_bytecode::entities::Register;
 
 use crate::ir::entities::FunctionRef;
 use crate::ir::types::Type;
+use crate::ir::values::SlotKind;
 use crate::ir::{Origin, Remark};
 
 /// What to compile.
@@ -87,8 +88,9 @@ pub struct CompiledCode {
     pub remarks: Vec<Remark>,
     /// Which instruction of bytecode the instructions are for, in the order of their places.
     pub lines: Vec<Line>,
-    /// Facts that the code relies on without a check.
-    pub assumptions: Vec<Assumption>,
+    /// The kinds of slots that the code relies on. Before one of them widens, the word at
+    /// [`Symbol::Notice`](crate::facts::Symbol) becomes other than 0, and the code must not be entered any more.
+    pub reliances: Vec<SlotKind>,
 }
 
 /// The instructions from a place on are for this instruction of bytecode.
@@ -216,13 +218,6 @@ impl fmt::Display for Reason {
             Reason::Fuel => "no fuel",
         })
     }
-}
-
-/// A fact that the code relies on without a check; if it ceases to hold, the code must not be entered any more.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Assumption {
-    /// No debugger watches the function.
-    NotDebugged(FunctionRef),
 }
 
 /// Why a unit was not compiled.

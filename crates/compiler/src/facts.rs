@@ -241,6 +241,8 @@ pub enum Symbol {
     Primitive(PrimitiveRef),
     /// The 32 bits of the kind of a layout's slot.
     SlotKind(u32, u32),
+    /// The 64 bits of the unit's own notice: 0 while all kinds are as they were that it relies on.
+    Notice,
     /// The 256 words of the strings of one character, by code point; nil for one that was not needed yet.
     Characters,
     /// The record of the unit's exit with this number.

@@ -99,5 +99,6 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "refinement", run: passes::refinement::refinement },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "simplify", run: passes::simplify::simplify },
+    Pass { name: "currency", run: passes::currency::currency },
     Pass { name: "boxes", run: passes::boxes::boxes },
 ];

@@ -197,6 +197,7 @@ impl Compiler {
             hardening: self.hardening,
             keeps_views: self.keeps_views,
             is_again: self.history.has_unit(code, order.start),
+            samples: self.policy.map_or(i32::MAX, |policy| policy.samples),
         };
         let begun = Instant::now();
         let unit = optimised::optimise(optimiser, order, &install);

@@ -456,6 +456,7 @@ impl Body<'_, '_> {
     pub fn load_constant_slot(&mut self, object: Value, index: u32) -> Value {
         let kind = self.slot_kind(object, index);
         if let Some(kind) = kind {
+            self.builder.unit.rely_on(kind);
             self.check_without_arguments(Op::GuardSlotKind(kind));
         }
         let word = self.emit(Op::LoadSlot(Place(index)), &[object]);

@@ -52,7 +52,7 @@ use squall_bytecode::entities::Register;
 use entities::{ActivationId, Block, FunctionRef, Inst, PrimitiveRef, StateId, Value};
 use operations::{Op, Results};
 use types::{Representation, Type};
-use values::Place;
+use values::{Place, SlotKind};
 
 /// A function being compiled, with those inlined into it.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +69,8 @@ pub struct Unit {
     pub states: Vec<State>,
     /// The calls that are inlined, and those that are none of the unit's own code.
     pub remarks: Vec<Remark>,
+    /// The kinds of slots that some `assume_kept` relies on, each once, also if that is gone.
+    pub reliances: Vec<SlotKind>,
     /// The instruction of bytecode that instructions are made for now.
     pub origin: Option<Origin>,
 }
@@ -266,6 +268,19 @@ impl Unit {
         let value = self.add_value(Definition::Parameter(block), repr, kind);
         self.blocks[block.index()].parameters.push(value);
         value
+    }
+
+    /// The unit relies on the kind of a slot from now on.
+    pub fn rely_on(&mut self, kind: SlotKind) {
+        if !self.reliances.contains(&kind) {
+            self.reliances.push(kind);
+        }
+    }
+
+    /// Whether the unit relies on the kind of this slot, whatever the kind is.
+    pub fn relies_on_slot(&self, kind: SlotKind) -> bool {
+        let is_same = |other: &SlotKind| (other.layout, other.slot) == (kind.layout, kind.slot);
+        self.reliances.iter().any(is_same)
     }
 
     fn add_value(&mut self, definition: Definition, repr: Representation, kind: Type) -> Value {

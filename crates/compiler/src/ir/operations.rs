@@ -27,7 +27,8 @@
 //! text's characters, and `character_at` answers the string of the one at an index, from one: each by the leaf of its
 //! primitive where more is needed than a look at the objects. `character_at` leaves if that has no answer.
 //!
-//! `guard_slot_kind` leaves if the kind of a slot is no longer what it was: what all objects of a layout have held there. It
+//! The kind of a slot is what all objects of a layout have held there. A unit relies on the kinds that its `assume_kept` name,
+//! and is not entered after one of them has changed. `guard_slot_kind` leaves if one of them, whichever, has changed since. That
 //! holds until a call, or until an `admit`, which widens the kind of a slot so that it admits a word: that comes before each
 //! store of a word that the kind may not admit. `assume_kept` is a word from such a slot, with what the kind says of it: it
 //! stands where the guard holds.

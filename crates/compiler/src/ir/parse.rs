@@ -178,6 +178,9 @@ impl Parser {
                 None => arguments.push(self.value(word)?),
             }
         }
+        if let Op::GuardSlotKind(kind) | Op::AssumeKept(kind) = op {
+            self.unit.rely_on(kind);
+        }
         self.unit.instructions.push(InstData { op, arguments, state, result, origin: None });
         self.unit.blocks[block.index()].instructions.push(inst);
         Ok(())

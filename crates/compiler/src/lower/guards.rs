@@ -11,7 +11,6 @@ use crate::facts::{Helper, Symbol};
 use crate::ir::entities::{FunctionRef, Inst, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
-use crate::ir::values::SlotKind;
 use crate::lower::function::{Lowering, trusted};
 use crate::passes::{fold, kinds};
 use crate::words::{self, layouts};
@@ -33,7 +32,7 @@ impl Lowering<'_, '_> {
                 return Some(self.small(inst, op));
             }
             Op::GuardImmediate => return Some(self.guard_immediate(inst)),
-            Op::GuardSlotKind(kind) => self.guard_slot_kind(inst, kind),
+            Op::GuardSlotKind(_) => self.guard_slot_kind(inst),
             Op::Leaf(primitive) => return Some(self.leaf(inst, primitive)),
             Op::CharacterAt(primitive) => return Some(self.character_at(inst, primitive)),
             _ if op.is_guarded_access() => return self.guarded_access(inst, op),
@@ -123,12 +122,12 @@ impl Lowering<'_, '_> {
         self.leave_unless(inst, is_killed, false, Reason::Poll);
     }
 
-    /// One instruction compares the kind in memory.
-    fn guard_slot_kind(&mut self, inst: Inst, kind: SlotKind) {
-        let address = self.symbol(Symbol::SlotKind(kind.layout, kind.slot));
-        let given = self.b.ins().load(I32, trusted(), address, 0);
-        let is_same = self.b.ins().icmp_imm_u(IntCC::Equal, given, i64::from(kind.kind));
-        self.leave_unless(inst, is_same, true, Reason::Slot);
+    /// One notice is for all kinds that the unit relies on. One instruction compares it in memory.
+    fn guard_slot_kind(&mut self, inst: Inst) {
+        let address = self.symbol(Symbol::Notice);
+        let notice = self.b.ins().load(I64, trusted(), address, 0);
+        let has_notice = self.b.ins().icmp_imm_s(IntCC::NotEqual, notice, 0);
+        self.leave_unless(inst, has_notice, false, Reason::Slot);
     }
 
     /// A guard on the kind of a word.

@@ -82,7 +82,7 @@ impl Backend {
             inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
             remarks: unit.remarks.clone(),
             lines: lines(compiled, &origins),
-            assumptions: Vec::new(),
+            reliances: unit.reliances.clone(),
         })
     }
 

@@ -386,8 +386,10 @@ impl Numbering<'_> {
         let load = match data.op {
             Op::StoreSlot(index) => Op::LoadSlot(index),
             Op::StoreElement => Op::LoadElement,
-            Op::Admit(_) => {
-                self.write(Region::Kinds);
+            Op::Admit(kind) => {
+                if self.unit.relies_on_slot(kind) {
+                    self.write(Region::Kinds);
+                }
                 return;
             }
             _ => return,

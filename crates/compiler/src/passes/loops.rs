@@ -188,7 +188,7 @@ impl Written {
                 match unit.inst(inst).op {
                     Op::StoreSlot(index) => written.slots.push(index.0),
                     Op::StoreElement => written.elements = true,
-                    Op::Admit(_) => written.kinds = true,
+                    Op::Admit(kind) => written.kinds |= unit.relies_on_slot(kind),
                     op => {
                         written.calls |= op.effect() == Effect::Call;
                         written.moves |= op.may_collect();

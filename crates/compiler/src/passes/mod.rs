@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`kinds`] | the type of an operation's result; the builder uses it, too |
 //! | [`absence`] | objects that only the unit's code sees are not made |
+//! | [`currency`] | slots' kinds are tested where they may have changed |
 //! | [`boxes`] | doubles that only exits need as words are boxed there |
 //! | [`fold`] | what an operation is equal to, if that is simpler; the builder uses it, too |
 //! | [`infer`] | the types of all values, loops included |
@@ -23,6 +24,7 @@
 pub mod absence;
 pub mod boxes;
 mod counting;
+pub mod currency;
 pub mod entries;
 pub mod fold;
 pub mod gvn;

@@ -16,18 +16,20 @@ use squall_bytecode::instructions::Opcode as Bytecode;
 use squall_compiler::code::{AbsentObject, Exit, Form};
 use squall_compiler::facts::{Facts, Helper, Symbol};
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
+use squall_compiler::ir::values::SlotKind;
 use squall_compiler::words::{self, layouts};
 
 use crate::machine::{EPOCH_SHIFT, Frame, Machine, OBJECT_SHIFT, STACK_WORDS, Trap};
 use crate::world::{
-    CELL, EXIT, FUNCTION, HARDENING, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, PRIMITIVE, SITE,
-    SLOT_KIND, helper_number,
+    CELL, EXIT, FUNCTION, HARDENING, HELPER, INSTRUCTION, KIND_SHIFT, NOTICE, PLACE, PRIMITIVE,
+    SITE, SLOT_KIND, helper_number,
 };
 
 /// A lowered unit with its tables.
 pub struct Lowered {
     pub function: Function,
     pub exits: Vec<Exit>,
+    pub reliances: Vec<SlotKind>,
 }
 
 /// Kinds of addresses beside those of the world.
@@ -208,6 +210,7 @@ impl Evaluation<'_, '_, '_> {
                 function.arguments() as u64
             }
             (FUNCTION, _) => CODE << KIND_SHIFT | offset,
+            (NOTICE, _) => u64::from(!self.machine.world.keeps(&self.lowered.reliances)),
             (SLOT_KIND, 4) => {
                 let (layout, slot) = ((offset >> 16) as u32, (offset >> 6 & 0x3FF) as u32);
                 u64::from(self.machine.world.slot_kind(layout, slot))
@@ -300,6 +303,10 @@ impl Evaluation<'_, '_, '_> {
             let (layout, slot) = ((place >> 10) as u32, (place & 0x3FF) as u32);
             let given = self.machine.layout(arguments[2]);
             self.machine.world.admit(layout, slot, given);
+            return Ok(0);
+        }
+        if (kind, number) == (HELPER, helper_number(Helper::TakeMemory)) {
+            // The collector has to run first.
             return Ok(0);
         }
         if kind == HELPER && (8..=11).contains(&number) {

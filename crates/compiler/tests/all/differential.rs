@@ -242,7 +242,8 @@ fn stages_of(world: &World, request: &Request, limits: Limits, backend: &mut Bac
     let code = backend.lower(&resident, &exits, world, request);
     code.unwrap_or_else(|error| panic!("{error}\n{resident}"));
     let (function, table) = backend.translated(&resident, &exits, world, request.start);
+    let lowered = Lowered { function, exits: table, reliances: resident.reliances.clone() };
     stages.push(Code::Unit(Compiled(Rc::new((resident, Some(exits))))));
-    stages.push(Code::Lowered(Rc::new(Lowered { function, exits: table })));
+    stages.push(Code::Lowered(Rc::new(lowered)));
     stages
 }

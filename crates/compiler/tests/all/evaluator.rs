@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use squall_compiler::facts::Facts;
 use squall_compiler::ir::entities::{Block, Inst, StateId, Value};
 use squall_compiler::ir::operations::{Effect, Op};
 use squall_compiler::ir::types::{Representation, Type};
@@ -201,7 +200,6 @@ impl<'m, 'w> Evaluation<'m, 'w> {
     fn guard(&mut self, unit: &Unit, op: Op, arguments: &[u64]) -> Result<Option<u64>, ()> {
         let word = arguments.first().copied().unwrap_or(0);
         let holds = |condition: bool| if condition { Ok(Some(word)) } else { Err(()) };
-        let _ = unit;
         match op {
             Op::GuardInteger => holds(word & words::TAG_MASK == words::TAG_INTEGER),
             Op::GuardDouble => holds(words::is_double(word)),
@@ -236,9 +234,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
                     answer => Ok(Some(answer)),
                 }
             }
-            Op::GuardSlotKind(kind) => {
-                holds(self.machine.world.slot_kind(kind.layout, kind.slot) == kind.kind)
-            }
+            Op::GuardSlotKind(_) => holds(self.machine.world.keeps(&unit.reliances)),
             Op::GuardImmediate => holds(words::double_word(f64::from_bits(word)).is_some()),
             _ => {
                 let (left, right) = (word as i64, arguments[1] as i64);

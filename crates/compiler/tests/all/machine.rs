@@ -13,6 +13,7 @@ use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::types::RegisterType;
 use squall_compiler::facts::{Action, Facts, Seen};
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
+use squall_compiler::ir::values::SlotKind;
 use squall_compiler::passes::fold;
 use squall_compiler::words::{self, layouts};
 
@@ -34,6 +35,16 @@ pub struct Object {
 pub enum Code {
     Unit(Compiled),
     Lowered(Rc<Lowered>),
+}
+
+impl Code {
+    /// The kinds of slots that it relies on.
+    fn reliances(&self) -> &[SlotKind] {
+        match self {
+            Code::Unit(unit) => &unit.0.0.reliances,
+            Code::Lowered(lowered) => &lowered.reliances,
+        }
+    }
 }
 
 /// An activation: what a walker of the stack would find.
@@ -181,7 +192,8 @@ impl<'w> Machine<'w> {
         self.frames.push(Frame { function, pc: 0, base, is_in: false });
         self.collect();
         self.frames.pop();
-        match self.units[function as usize].clone() {
+        let code = self.units[function as usize].clone();
+        match code.filter(|code| self.world.keeps(code.reliances())) {
             Some(code) => self.run_code(code, base),
             None => self.run(function, 0, base),
         }
@@ -244,7 +256,8 @@ impl<'w> Machine<'w> {
         }
         let target = self.execute(instruction)?;
         self.go(target.unwrap_or(instruction.next_pc()));
-        match target.and_then(|target| self.loops.get(&(self.top().function, target))).cloned() {
+        let code = target.and_then(|target| self.loops.get(&(self.top().function, target)));
+        match code.filter(|code| self.world.keeps(code.reliances())).cloned() {
             Some(code) if instruction.opcode.polls() => self.enter_loop(code).map(Some),
             _ => Ok(None),
         }

@@ -13,6 +13,7 @@ use squall_compiler::facts::{
     SiteFacts, Symbol,
 };
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
+use squall_compiler::ir::values::SlotKind;
 use squall_compiler::words;
 
 use crate::evaluator::{PAIR, TRIPLE};
@@ -76,6 +77,11 @@ impl World {
             _ if *kind == words::NIL_ALONE && word & 7 == 0 && word >> 14 > 5 => word,
             _ => words::ANYTHING,
         };
+    }
+
+    /// Whether the kinds are still these.
+    pub fn keeps(&self, kinds: &[SlotKind]) -> bool {
+        kinds.iter().all(|kind| self.slot_kind(kind.layout, kind.slot) == kind.kind)
     }
 
     /// Whether a slot may hold a word of a layout.
@@ -317,6 +323,7 @@ impl Facts for World {
             Symbol::SlotKind(layout, slot) => {
                 (SLOT_KIND, u64::from(layout) << 10 | u64::from(slot))
             }
+            Symbol::Notice => (NOTICE, 0),
             Symbol::Exit(number) => (EXIT, u64::from(number)),
             Symbol::Helper(Helper::Instruction(opcode)) => (INSTRUCTION, u64::from(opcode)),
             Symbol::Helper(helper) => (HELPER, helper_number(helper)),
@@ -352,6 +359,8 @@ pub const PRIMITIVE: u64 = 12;
 
 /// See [`FUNCTION`].
 pub const SLOT_KIND: u64 = 14;
+/// See [`FUNCTION`].
+pub const NOTICE: u64 = 15;
 
 /// The number of a helper in its address.
 pub fn helper_number(helper: Helper) -> u64 {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 
 use parking_lot::Mutex;
 use squall_compiler::code::{Exit, Reason, Start};
+use squall_compiler::ir::values::SlotKind;
 use squall_runtime::tiers::function::Function;
 
 use crate::absence::AbsentObject;
@@ -47,6 +48,8 @@ pub struct Unit {
     pub relied_on: u64,
     /// Whether it also relies on what was likely at its start.
     pub guesses: bool,
+    /// The kinds of slots that it relies on.
+    pub kinds: Vec<SlotKind>,
     /// The functions whose feedback that is.
     pub functions: Vec<&'static Function>,
     /// The bytes of its code.
@@ -94,6 +97,11 @@ impl Units {
     /// Whether there may be another one.
     pub fn is_full(&self) -> bool {
         self.made() >= MOST_UNITS
+    }
+
+    /// Forgets that there was a unit: it ended since a slot's kind widened, which happens twice for each slot at most.
+    pub fn discount(&self) {
+        self.table.lock().made -= 1;
     }
 
     /// Adds a unit.
@@ -254,6 +262,7 @@ mod tests {
             entry: 1,
             relied_on: 0,
             guesses: false,
+            kinds: Vec::new(),
             functions: Vec::new(),
             size: 0,
             exits: Vec::new(),

@@ -1,8 +1,8 @@
 //! The answers to the optimising compiler's questions about the runtime: functions, what their sites have seen, and
 //! addresses. `optimised` makes them for each compilation, and `squall-compiler` asks.
 
-use std::cell::RefCell;
-use std::sync::atomic::Ordering;
+use std::cell::{OnceCell, RefCell};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use squall_bytecode::entities::{ConstantId, FunctionId};
 use squall_bytecode::instructions::Opcode;
@@ -39,6 +39,7 @@ pub struct RuntimeFacts<'a> {
     kind: CodeKind,
     is_hardened: bool,
     tables: RefCell<Tables>,
+    notice: OnceCell<&'static AtomicU64>,
 }
 
 #[derive(Default)]
@@ -61,7 +62,8 @@ impl<'a> RuntimeFacts<'a> {
     /// The answers for code of this kind, which is to be installed.
     pub fn new(vm: &'static Vm, to: &Install<'a>, kind: CodeKind) -> RuntimeFacts<'a> {
         let (stubs, is_hardened) = (to.stubs, to.hardening.includes(kind));
-        RuntimeFacts { vm, stubs, kind, is_hardened, tables: RefCell::default() }
+        let (tables, notice) = (RefCell::default(), OnceCell::new());
+        RuntimeFacts { vm, stubs, kind, is_hardened, tables, notice }
     }
 
     /// The number of a function.
@@ -81,6 +83,11 @@ impl<'a> RuntimeFacts<'a> {
             exits.push(Box::leak(Box::default()));
         }
         exits[number]
+    }
+
+    /// The unit's notice: see [`Symbol::Notice`].
+    pub fn notice(&self) -> &'static AtomicU64 {
+        self.notice.get_or_init(|| Box::leak(Box::default()))
     }
 
     /// Whether exits are reported.
@@ -355,10 +362,8 @@ impl Facts for RuntimeFacts<'_> {
                     self.tables.borrow().primitives[primitive.index()];
                 primitive.addr()
             }
-            Symbol::SlotKind(layout, slot) => {
-                let cell = slot_kinds::cell(LayoutId::from_bits(layout), slot as usize);
-                cell.expect("its kind was asked for").as_ptr().addr()
-            }
+            Symbol::SlotKind(layout, slot) => kind_cell(layout, slot).as_ptr().addr(),
+            Symbol::Notice => self.notice().as_ptr().addr(),
             Symbol::Function(function) => std::ptr::from_ref(self.of(function)).addr(),
             Symbol::Site(function, pc) => {
                 let site = site_at(self.of(function), pc).expect("a call has a site");
@@ -418,6 +423,12 @@ impl RuntimeFacts<'_> {
         let function = unsafe { function.as_ref() }?;
         Some(self.function_ref(function))
     }
+}
+
+/// The cell of a kind that the compiler has asked for.
+pub fn kind_cell(layout: u32, slot: u32) -> &'static AtomicU32 {
+    let cell = slot_kinds::cell(LayoutId::from_bits(layout), slot as usize);
+    cell.expect("its kind was asked for")
 }
 
 fn numbers(site: &Site) -> Numbers {

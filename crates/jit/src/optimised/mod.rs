@@ -18,6 +18,7 @@
 //!    observed since.
 
 mod facts;
+mod reliances;
 mod shown;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -124,6 +125,8 @@ pub struct Install<'a> {
     pub keeps_views: bool,
     /// Whether there was a unit for the same place before.
     pub is_again: bool,
+    /// How many samples a function needs for its next unit.
+    pub samples: i32,
 }
 
 /// Compiles a unit of a function, and installs it; `None` if it cannot be compiled.
@@ -235,7 +238,7 @@ fn install(
     // Exits lead to base code.
     functions.iter().for_each(|function| _ = (to.base)(function));
     let relied_on = facts::observed(&functions, code.kind);
-    let CompiledCode { bytes, request, exits, lines, .. } = compiled;
+    let CompiledCode { bytes, request, exits, lines, reliances, .. } = compiled;
     let size = bytes.len();
     let entry = to.memory.publish(|_| Some(bytes))?;
     let line = |Line { offset, origin }: Line| CodeLine {
@@ -248,6 +251,7 @@ fn install(
         entry,
         relied_on,
         guesses: !request.likely.is_empty(),
+        kinds: reliances,
         functions,
         size,
         exits: (0..exits.len()).map(|number| facts.exit(number)).collect(),
@@ -262,11 +266,13 @@ fn install(
     for (record, exit) in unit.exits.iter().zip(&exits) {
         complete(facts, record, exit, code, unit);
     }
-    code.units.add(unit);
-    if unit.start == Start::Function {
-        code.native().set_entry(entry as *const ());
-    }
-    Some(unit)
+    let begin = || {
+        code.units.add(unit);
+        if unit.start == Start::Function {
+            code.native().set_entry(entry as *const ());
+        }
+    };
+    reliances::begin(facts, code, unit, to.samples, begin).then_some(unit)
 }
 
 fn complete(
