@@ -40,6 +40,8 @@ pub fn fold(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
             let fits = unit.kind(arguments[0]).is(kinds::of_layouts(slot.layouts()));
             fits.then_some(Folded::Nothing)
         }
+        // The builder knew less of the word.
+        Op::Barrier if !unit.kind(arguments[1]).may_be_object() => Some(Folded::Nothing),
         Op::GuardImmediate => {
             is_immediate(unit, arguments[0]).then_some(Folded::Value(arguments[0]))
         }
