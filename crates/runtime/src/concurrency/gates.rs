@@ -156,11 +156,13 @@ pub fn park_at_gate(thread: &mut Thread) -> u64 {
     ticket
 }
 
-/// The strand that was parked with this ticket is ready again, behind others.
+/// The strand that was parked with this ticket is ready again, behind others, those of other vats too: what it waits for may be
+/// their work.
 fn go_last(thread: &mut Thread, strand: StrandRef, ticket: u64) -> Outcome {
     if let Some(claimed) = strand.claim(ticket) {
         waiting::make_ready(thread, claimed, Place::Last);
     }
+    thread.schedule.batch = 0;
     Outcome::Park
 }
 
