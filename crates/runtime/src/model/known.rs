@@ -221,7 +221,7 @@ pub const BARRIER: LayoutId = layout(Format::Slots, 4, 29);
 pub const BUCKET: LayoutId = layout(Format::Slots, 4, 30);
 
 /// Native handles: see [`crate::concurrency::foreign`]. Never seen by guest code outside of the library.
-pub const FOREIGN: LayoutId = layout(Format::Slots, 4, 31);
+pub const FOREIGN: LayoutId = layout(Format::Slots, 5, 31);
 
 /// Lists of typed code: see [`crate::objects::typed`]. Never seen by guest code outside of it, as the next ones.
 pub const LIST: LayoutId = layout(Format::Slots, 2, 32);

@@ -15,18 +15,25 @@
 //! An unwinding that leaves a callback does not touch C's frames: C gets zero and continues; when it returns, the
 //! callout completes the unwinding. Until then, other callbacks of that call of C answer zero at once.
 //!
+//! In a recorded run the call is noted, with C's arguments. A replay has no C: the call of C finds the note, and a block of the
+//! library evaluates the callback's in its place ([`called`]).
+//!
 //! The strand stays on the native thread until it has returned to C. If it waits meanwhile, so does the
 //! thread: see [`super::anchor`].
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
-use squall_foreign::{Callback, CallbackError, CallbackFrame, Declarations, Signature};
+use parking_lot::Mutex;
+use squall_foreign::{Callback, CallbackError, CallbackFrame, Declarations, Signature, Value};
 use squall_heap::{RootHandle, Word};
 
 use super::anchor::{self, ProgramEnded};
 use super::convert::{self, Encoded};
+use super::owned::{self, Owned};
 use super::{Body, KnownType, requests, slots};
 use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::worker;
@@ -34,7 +41,9 @@ use crate::execution::calls;
 use crate::execution::unwind;
 use crate::model::function::Site;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::objects::array;
 use crate::state::anchor::Anchor;
+use crate::state::replays::inputs::CALLED_BACK;
 use crate::state::roots::RootWord;
 use crate::state::stack::{CHUNK_RESULT, callback_site};
 use crate::state::strand::StrandRef;
@@ -50,6 +59,34 @@ pub struct GuestCallback {
     pub signature: Signature,
     /// The declarations in which types are looked up.
     pub declarations: Arc<Declarations>,
+    /// Its number, if a recording tells of it.
+    number: AtomicU64,
+}
+
+/// Callbacks of recorded runs and replays, by their numbers.
+#[derive(Default)]
+pub struct Numbered {
+    count: AtomicU64,
+    callbacks: Mutex<HashMap<u64, Weak<GuestCallback>>>,
+}
+
+impl Numbered {
+    /// The number of a callback that is made next.
+    pub fn next(&self) -> u64 {
+        self.count.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The callback of this handle has this number.
+    pub fn add(&self, handle: Word, number: u64) {
+        if let Ok(Body::Callback(callback, _)) = super::body(handle) {
+            callback.number.store(number, Ordering::Relaxed);
+            self.callbacks.lock().insert(number, Arc::downgrade(callback));
+        }
+    }
+
+    fn get(&self, number: u64) -> Option<Arc<GuestCallback>> {
+        self.callbacks.lock().get(&number)?.upgrade()
+    }
 }
 
 /// Makes the function for C to call. Its handle follows.
@@ -58,10 +95,11 @@ pub fn make(signature: &Signature, declarations: Arc<Declarations>) -> Result<Bo
         handle: RootWord::default(),
         signature: signature.clone(),
         declarations,
+        number: AtomicU64::new(0),
     });
     let called = guest.clone();
     let callback = Callback::new(signature, move |frame| call(&called, frame))?;
-    Ok(Body::Callback(guest, parking_lot::Mutex::new(Some(callback))))
+    Ok(Body::Callback(guest, Mutex::new(Some(callback))))
 }
 
 /// A call of C that is under way, as callbacks find it.
@@ -227,7 +265,9 @@ fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
     worker::come_back(thread);
     match is_own(thread, callback) {
         true => {
-            run(thread, callout, callback, frame);
+            if let Err(problem) = run(thread, callback, frame) {
+                callout.fail(problem);
+            }
             worker::go_outside(thread);
         }
         false if thread.vm.scheduler.is_seeded() => {
@@ -251,29 +291,67 @@ fn is_own(thread: &Thread, callback: &GuestCallback) -> bool {
     vat.is_some() && vat == thread.strand().vat()
 }
 
+/// In a replay: the block that C has called here, which the recording says by these bytes, and an array of its arguments, in
+/// an array. The block of the library that evaluates it is the thread's message. None if there is no such callback. *GC
+/// point.*
+pub fn called(thread: &mut Thread, bytes: &[u8]) -> Option<Result<Word, Failure>> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    let callback = thread.vm.concurrency().foreign.numbered.get(u64::from_le_bytes(*number))?;
+    let arguments = owned::decode(rest)?;
+    if arguments.len() != callback.signature.parameters().len() {
+        return None;
+    }
+    let values = arguments.iter().map(Owned::value).collect();
+    if let Err(failure) = put_message(thread, &callback, values) {
+        return Some(Err(failure));
+    }
+    let handle = callback.handle.get().as_object()?;
+    let made =
+        array::make_of(thread, arguments.len(), |thread, index| Ok(thread.message[index + 1]));
+    Some(made.and_then(|array| {
+        thread.message[1] = array;
+        let pair = array::make_of(thread, 2, |thread, index| Ok(thread.message[index]));
+        thread.message.clear();
+        thread.message.push(handle.slot(slots::REPEATER));
+        pair
+    }))
+}
+
+/// Notes that C calls this callback, if the run is recorded; answers whether it is.
+fn note(thread: &mut Thread, callback: &GuestCallback, frame: &CallbackFrame<'_>) -> bool {
+    if thread.recorder().is_none() {
+        return false;
+    }
+    let mut bytes = callback.number.load(Ordering::Relaxed).to_le_bytes().to_vec();
+    frame.arguments().for_each(|value| Owned::of(value).encode(&mut bytes));
+    thread.note_input(CALLED_BACK, &bytes);
+    true
+}
+
 /// Runs a callback on the strand that has called C.
 fn run(
     thread: &mut Thread,
-    callout: &Callout,
     callback: &GuestCallback,
     frame: &mut CallbackFrame<'_>,
-) {
+) -> Result<(), Problem> {
     let strand = thread.strand();
     let caller = Caller::save(thread);
     let anchor = Anchor::new(thread.worker_index());
     let outer = strand.set_anchor(Arc::as_ptr(&anchor));
     let mut done = anchor::regain_vat(thread, &anchor).map_err(Problem::from);
     if done.is_ok() {
+        let is_recorded = note(thread, callback, frame);
+        // What the callback itself does outside is noted by its own calls.
+        thread.set_asks(false);
         done = evaluate(thread, &caller, &anchor, callback, frame);
+        thread.set_asks(is_recorded);
     }
     caller.restore(thread);
     // The last thing that ran may have been outside for long.
     let owned = anchor::regain_vat(thread, &anchor).map_err(Problem::from);
     strand.set_anchor(outer);
     caller.finish(thread);
-    if let Err(problem) = done.and(owned) {
-        callout.fail(problem);
-    }
+    done.and(owned)
 }
 
 /// Has another vat run a callback, on the only native thread there is.
@@ -343,7 +421,7 @@ fn evaluate(
     callback: &GuestCallback,
     frame: &mut CallbackFrame<'_>,
 ) -> Result<(), Problem> {
-    put_message(thread, callback, frame)?;
+    put_message(thread, callback, frame.arguments().collect())?;
     let site = caller.call_site.expect("C was called by a primitive");
     let header = thread.stack().enter_callback(caller.state.frame, site);
     let header = header.map_err(|_| Problem::Failure(FailureReason::StackOverflow))?;
@@ -362,13 +440,13 @@ fn evaluate(
 fn put_message(
     thread: &mut Thread,
     callback: &GuestCallback,
-    frame: &CallbackFrame<'_>,
-) -> Result<(), Problem> {
+    arguments: Vec<Value<'_>>,
+) -> Result<(), Failure> {
     thread.message.clear();
     let handle = callback.handle.get().as_object();
     let block = handle.map_or(Word::NIL, |handle| handle.slot(slots::KEPT));
     thread.message.push(block);
-    for (value, parameter) in frame.arguments().zip(callback.signature.parameters()) {
+    for (value, parameter) in arguments.into_iter().zip(callback.signature.parameters()) {
         let word = convert::to_guest(thread, value, || {
             let declarations = callback.declarations.clone();
             Some(KnownType { c_type: parameter.c_type.clone(), declarations })

@@ -30,6 +30,7 @@ pub mod callbacks;
 pub mod callouts;
 pub mod confinement;
 pub mod convert;
+mod owned;
 pub mod requests;
 
 use std::ptr::NonNull;
@@ -47,7 +48,7 @@ use crate::state::roots::RootWord;
 use crate::state::thread::{Thread, allocated};
 use crate::state::vm::Vm;
 use anchor::Anchors;
-use callbacks::GuestCallback;
+use callbacks::{GuestCallback, Numbered};
 use requests::Requests;
 
 /// The slots of a handle.
@@ -60,8 +61,10 @@ pub mod slots {
     pub const VAT: usize = 2;
     /// Of a callback: the block that serves calls from native threads which are none of the VM's.
     pub const SERVER: usize = 3;
+    /// Of a callback: the block that evaluates what C has called, in a replay.
+    pub const REPEATER: usize = 4;
 
-    const _: () = crate::model::known::assert_slots(crate::model::known::FOREIGN, SERVER + 1);
+    const _: () = crate::model::known::assert_slots(crate::model::known::FOREIGN, REPEATER + 1);
 }
 
 /// The native part of a native handle.
@@ -140,6 +143,8 @@ pub struct Foreign {
     pub anchors: Anchors,
     /// Calls from native threads that are none of the VM's.
     pub requests: Requests,
+    /// Callbacks of recorded runs and replays.
+    pub numbered: Numbered,
 }
 
 /// All native parts.

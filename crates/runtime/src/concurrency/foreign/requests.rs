@@ -25,12 +25,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use squall_foreign::{CallbackAnswer, CallbackFrame, Value};
+use squall_foreign::{CallbackAnswer, CallbackFrame};
 use squall_heap::Word;
 use squall_scheduler::WorkerId;
 
 use super::callbacks::GuestCallback;
 use super::convert::{self, Encoded};
+use super::owned::Owned;
 use super::{KnownType, anchor, slots};
 use crate::concurrency::messages;
 use crate::concurrency::strands;
@@ -39,6 +40,7 @@ use crate::model::outcome::Failure;
 use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::state::items::Item;
+use crate::state::replays;
 use crate::state::strand::{ANY_SIZE, Model};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::VatRef;
@@ -84,34 +86,6 @@ enum Answer {
 /// With a seed, the time for which a call of C may keep the only right to run while another native thread of C waits
 /// for an answer.
 const SEEDED_PATIENCE: Duration = Duration::from_micros(500);
-
-/// A value from C that owns its data.
-enum Owned {
-    Plain(Value<'static>),
-    Record(Vec<u8>),
-}
-
-impl Owned {
-    fn of(value: Value<'_>) -> Owned {
-        match value {
-            Value::Record(bytes) => Owned::Record(bytes.to_owned()),
-            Value::Bool(boolean) => Owned::Plain(Value::Bool(boolean)),
-            Value::Integer(integer) => Owned::Plain(Value::Integer(integer)),
-            Value::Unsigned(integer) => Owned::Plain(Value::Unsigned(integer)),
-            Value::Double(double) => Owned::Plain(Value::Double(double)),
-            Value::Pointer(address) => Owned::Plain(Value::Pointer(address)),
-            // C gives none of these.
-            Value::Void | Value::Memory(_) | Value::Text(_) => Owned::Plain(Value::Void),
-        }
-    }
-
-    fn value(&self) -> Value<'_> {
-        match self {
-            Owned::Plain(value) => *value,
-            Owned::Record(bytes) => Value::Record(bytes),
-        }
-    }
-}
 
 impl Request {
     /// Gives the answer, unless there is one.
@@ -212,6 +186,9 @@ pub(super) fn begin(
     waiter: Option<WorkerId>,
 ) -> Option<Pending> {
     let vm = Vm::of_process();
+    if replays::refuse_of_others(vm, "a callback of C that the strand itself has not caused") {
+        return None;
+    }
     let request = Arc::new(Request {
         callback: callback.clone(),
         arguments: frame.arguments().map(Owned::of).collect(),

@@ -23,7 +23,7 @@ use squall_heap::Word;
 
 use crate::concurrency::channels::rendezvous::{self, Side};
 use crate::concurrency::channels::{self, End};
-use crate::concurrency::gates;
+use crate::concurrency::gates::{self, Asked};
 use crate::concurrency::locks;
 use crate::concurrency::strands;
 use crate::concurrency::switches;
@@ -39,8 +39,8 @@ use crate::model::outcome::{Failure, FailureReason, Meeting, Outcome};
 use crate::model::types::Shape;
 use crate::objects::classes::not_a_value;
 use crate::state::primitive_code::DirectForm;
+use crate::state::replays;
 use crate::state::replays::inputs::NOW;
-use crate::state::replays::{self, REFUSED};
 use crate::state::stack::{CHUNK_HEADER, exit_site};
 use crate::state::strand::{self, Claimed, Model, Role, Standing};
 use crate::state::thread::{State, Thread, Window};
@@ -295,26 +295,19 @@ pub fn now(thread: &mut Thread, destination: usize) {
     let elapsed = |thread: &Thread| {
         i64::try_from(thread.vm.scheduler.elapsed().as_nanos()).unwrap_or(i64::MAX)
     };
-    let time = match thread.is_recording() {
-        false => elapsed(thread),
-        true => match thread.input(NOW) {
-            replays::Answer::Outside => elapsed(thread),
-            replays::Answer::Ask => {
-                let time = elapsed(thread);
-                thread.note_input(NOW, &time.to_le_bytes());
-                time
-            }
-            replays::Answer::Known(bytes) => bytes.try_into().map_or(0, i64::from_le_bytes),
-            replays::Answer::Later => {
-                let outcome = gates::ask_later(thread);
-                return finish_here(thread, outcome);
-            }
-            replays::Answer::Finished => {
-                let outcome = gates::wait(thread, None);
-                return finish_here(thread, outcome);
-            }
-            replays::Answer::Over => return finish_here(thread, Outcome::Exit(REFUSED)),
-        },
+    let answer = match thread.is_recording() {
+        false => replays::Answer::Outside,
+        true => thread.input(NOW),
+    };
+    let time = match gates::asked(thread, answer) {
+        Ok(Asked::Ask) => {
+            let time = elapsed(thread);
+            thread.note_input(NOW, &time.to_le_bytes());
+            time
+        }
+        Ok(Asked::Known(bytes)) => bytes.try_into().map_or(0, i64::from_le_bytes),
+        Ok(_) => elapsed(thread),
+        Err(outcome) => return finish_here(thread, outcome),
     };
     // SAFETY: the destination is a register of integers (verifier), which takes raw bits.
     set(thread, destination, unsafe { Word::from_bits(time as u64) });

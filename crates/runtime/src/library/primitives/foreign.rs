@@ -50,7 +50,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("foreignLibrary:variable:", |thread, window| {
         answer(variable(thread, window))
     }),
-    Primitive::ordinary("foreignLibrary:callback:do:server:", |thread, window| {
+    Primitive::ordinary("foreignLibrary:callback:do:server:repeater:", |thread, window| {
         answer(callback(thread, window))
     }),
     Primitive::effect("releaseCallback:", |thread, window| {
@@ -75,6 +75,9 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(make_integer(thread, thread.strand().errno().into()))
     }),
     Primitive::ordinary("foreignErrorText:", |thread, window| answer(error_text(thread, window))),
+    Primitive::ordinary("repeatForeignCall:as:", |_, window| {
+        answer(Err(Failure::argument(window.get(0))))
+    }),
     Primitive::effect("foreignAnswer:with:", |thread, window| {
         answer(requests::answer(thread, window.get(0), window.get(1)))
     }),
@@ -360,8 +363,10 @@ fn callback(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         Err(error) => return Err(declaration_failure(thread, &error, &text)),
     };
     let block = block::closure(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
-    if block::closure(window.get(3)).is_none() {
-        return Err(Failure::argument(window.get(3)));
+    if let Some(other) =
+        [3, 4].into_iter().find(|index| block::closure(window.get(*index)).is_none())
+    {
+        return Err(Failure::argument(window.get(other)));
     }
     let takes = block::closure_function(block).arguments as usize - 1;
     let count = signature.parameters().len();
@@ -377,6 +382,7 @@ fn callback(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let made = foreign::make(thread, body)?;
     made.initialize_slot(slots::KEPT, window.get(2));
     made.initialize_slot(slots::SERVER, window.get(3));
+    made.initialize_slot(slots::REPEATER, window.get(4));
     made.initialize_slot(slots::VAT, vat.object.get());
     Ok(made.word())
 }

@@ -13,7 +13,8 @@ mod answers;
 
 use squall_heap::Word;
 
-use crate::concurrency::gates::{self, Right};
+use crate::concurrency::foreign::callbacks;
+use crate::concurrency::gates::{self, Asked, Right};
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::strands as strands_of;
 use crate::concurrency::transactions::{effects, taped, transaction};
@@ -24,12 +25,12 @@ use crate::library::primitives::{
     self, channels, embedding, files, foreign as calls_of_c, locks, native_threads, resources,
     sandboxes, strands, system,
 };
-use crate::model::outcome::{Meeting, Outcome};
+use crate::model::outcome::{Failure, Meeting, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::string::text_argument;
-use crate::state::replays::inputs::{ANSWERED, AWAITED};
-use crate::state::replays::{Answer, REFUSED};
+use crate::state::replays::inputs::{ANSWERED, AWAITED, CALLBACK};
+use crate::state::replays::{Answer, REFUSED, unheld};
 use crate::state::strand::{Model, ORDINARY_PRIORITY, StrandRef};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
@@ -88,6 +89,7 @@ const ALLOWED: &[&str] = &[
     "foreignTypeAlignment:",
     "foreignDescription:",
     "foreignErrorText:",
+    "releaseCallback:",
 ];
 
 /// Declares the inputs, those for open things last, the operations on shared objects, the primitives that start strands, and
@@ -130,6 +132,8 @@ macro_rules! inputs {
             }),
             Primitive::ordinary("transactionBegin", |thread, _| taped::begin(thread)),
             Primitive::ordinary("transactionCommit", |thread, _| taped::commit(thread)),
+            Primitive::ordinary(MAKE_CALLBACK, make_callback),
+            Primitive::ordinary("repeatForeignCall:as:", go_on_after_callback),
             Primitive::effect(AWAITING, await_resource),
             $(Primitive::effect($spawning, |thread, window| spawn(thread, window, $spawning)),)*
             $(Primitive::effect($wish, |thread, window| {
@@ -292,7 +296,7 @@ macro_rules! refusing {
 static REFUSED_GROUPS: &[(&[Primitive], Primitive)] = &[
     (channels::PRIMITIVES, refusing!("this operation on channels")),
     (embedding::PRIMITIVES, refusing!("functions of the embedder")),
-    (calls_of_c::PRIMITIVES, refusing!("callbacks of C")),
+    (calls_of_c::PRIMITIVES, refusing!("callbacks of C from other native threads")),
     (locks::PRIMITIVES, refusing!("this operation on locks")),
     (native_threads::PRIMITIVES, refusing!("this operation on native threads")),
     (sandboxes::PRIMITIVES, refusing!("sandboxes")),
@@ -306,10 +310,7 @@ fn refuse(thread: &Thread, what: &str) -> Outcome {
         return Outcome::Exit(REFUSED);
     }
     let place = thread.place();
-    let text = format!(
-        "{place}this run cannot be recorded: it uses {what}, which recordings do not hold yet\n"
-    );
-    thread.vm.host().write_error(&text);
+    thread.vm.host().write_error(&format!("{place}{}", unheld(what)));
     Outcome::Exit(REFUSED)
 }
 
@@ -319,20 +320,94 @@ fn input(thread: &mut Thread, window: Window, number: usize) -> Outcome {
     if let Err(outcome) = begin_effect(thread, name) {
         return outcome;
     }
-    match thread.input(number as u64) {
-        Answer::Outside => primitives::find(name).run(thread, window),
-        Answer::Over => Outcome::Exit(REFUSED),
-        Answer::Finished => gates::wait(thread, None),
-        Answer::Later => gates::ask_later(thread),
-        Answer::Known(bytes) => known(thread, window, name, &bytes),
-        Answer::Ask => {
+    let number = number as u64;
+    let answer = match name.starts_with(CALL_OF_C) {
+        true => thread.input_of_c(number),
+        false => thread.input(number),
+    };
+    match gates::asked(thread, answer) {
+        Ok(Asked::Outside) => primitives::find(name).run(thread, window),
+        Ok(Asked::Ask) => {
             thread.set_asks(true);
             let outcome = primitives::find(name).run(thread, window);
             thread.set_asks(false);
-            note(thread, window, (number as u64, name), outcome)
+            note(thread, window, (number, name), outcome)
         }
+        Ok(Asked::Known(bytes)) => known(thread, window, name, &bytes),
+        Ok(Asked::CalledBack(bytes)) => begin_callbacks(thread, window, number, &bytes),
+        Err(outcome) => outcome,
     }
 }
+
+/// How the names of the primitives begin that call C.
+const CALL_OF_C: &str = "foreignCall:";
+
+/// In a replay: a block of the library evaluates the blocks that C has called, this one first, and answers what C has answered.
+/// *GC point.*
+fn begin_callbacks(thread: &mut Thread, window: Window, number: u64, bytes: &[u8]) -> Outcome {
+    match callbacks::called(thread, bytes) {
+        Some(Ok(call)) => {
+            let number = Word::from_small_integer_unchecked(number as i64);
+            thread.message.extend([window.get(0), number, call]);
+            Outcome::Evaluate
+        }
+        Some(Err(failure)) => failure.into(),
+        None => unknown_callback(thread),
+    }
+}
+
+/// In a replay: what comes next in a call of C after a callback. Another one is an array of its block and its arguments, the
+/// answer an array of that alone. *GC point.*
+fn go_on_after_callback(thread: &mut Thread, window: Window) -> Outcome {
+    let Some(number) = window.get(1).as_small_integer() else {
+        return Failure::argument(window.get(1)).into();
+    };
+    let answer = thread.input_of_c(number as u64);
+    match gates::asked(thread, answer) {
+        Ok(Asked::CalledBack(bytes)) => match callbacks::called(thread, &bytes) {
+            Some(call) => call.into(),
+            None => unknown_callback(thread),
+        },
+        Ok(Asked::Known(bytes)) => match known(thread, window, CALL_OF_C, &bytes) {
+            Outcome::Return(answer) => {
+                thread.message.clear();
+                thread.message.push(answer);
+                array::make_of(thread, 1, |thread, _| Ok(thread.message[0])).into()
+            }
+            outcome => outcome,
+        },
+        Ok(_) => Failure::argument(window.get(0)).into(),
+        Err(outcome) => outcome,
+    }
+}
+
+fn unknown_callback(thread: &Thread) -> Outcome {
+    thread.diverge("the recording has a callback of C here that there is not");
+    Outcome::Exit(REFUSED)
+}
+
+/// Makes a callback of C. A replay does so, too, and gives it the number that it has in the recording. *GC point.*
+fn make_callback(thread: &mut Thread, window: Window) -> Outcome {
+    let answer = thread.input(CALLBACK);
+    let number = match gates::asked(thread, answer) {
+        Ok(Asked::Ask) => {
+            let number = thread.vm.concurrency().foreign.numbered.next();
+            thread.note_input(CALLBACK, &number.to_le_bytes());
+            number
+        }
+        Ok(Asked::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
+        Ok(_) => return primitives::find(MAKE_CALLBACK).run(thread, window),
+        Err(outcome) => return outcome,
+    };
+    let outcome = primitives::find(MAKE_CALLBACK).run(thread, window);
+    if let Outcome::Return(handle) = outcome {
+        thread.vm.concurrency().foreign.numbered.add(handle, number);
+    }
+    outcome
+}
+
+/// The primitive that makes a callback of C.
+const MAKE_CALLBACK: &str = "foreignLibrary:callback:do:server:repeater:";
 
 /// What has to precede the effect of the primitive with this name, in a transaction. *GC point.*
 fn begin_effect(thread: &mut Thread, name: &'static str) -> Result<(), Outcome> {
@@ -358,7 +433,13 @@ fn note(
     outcome: Outcome,
 ) -> Outcome {
     let Some(mut bytes) = encoded(thread, window, name, &outcome) else {
-        return refuse(thread, "an answer from outside of this kind");
+        return match outcome {
+            Outcome::Return(_) | Outcome::Fail(_) => {
+                refuse(thread, "an answer from outside of this kind")
+            }
+            Outcome::Exit(_) => outcome,
+            _ => refuse(thread, "a callback of C that an exception, a return or its end leaves"),
+        };
     };
     if name == FILLING {
         bytes.extend(filled(&outcome, window));

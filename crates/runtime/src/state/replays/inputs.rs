@@ -10,6 +10,12 @@ pub const AWAITED: u64 = RANDOM + 1;
 /// The answer of an operation on a strand.
 pub const ANSWERED: u64 = RANDOM + 2;
 
+/// C has called a callback.
+pub const CALLED_BACK: u64 = RANDOM + 4;
+
+/// The number of a callback that is made.
+pub const CALLBACK: u64 = RANDOM + 5;
+
 /// The scheduler's time, which an instruction asks for.
 pub const NOW: u64 = RANDOM + 3;
 

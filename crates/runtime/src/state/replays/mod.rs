@@ -52,6 +52,7 @@ pub use player::{Atomicity, Player, Waiting, Wanted};
 pub use recorder::Recorder;
 pub use transactions::Commit;
 
+use inputs::CALLED_BACK;
 use player::{Gate, Next};
 use recorder::{Notes, Piece};
 
@@ -127,6 +128,8 @@ pub enum Answer {
     Ask,
     /// This is the answer.
     Known(Vec<u8>),
+    /// C has called a callback before it has answered.
+    CalledBack(Vec<u8>),
     /// The strand was outside for it, while others of its vat ran: it is to ask again when the recording goes on with it.
     Later,
     /// The recording tells no more of this strand: it is to wait.
@@ -496,6 +499,15 @@ impl Thread {
 
     /// What the strand gets that asks for something outside.
     pub fn input(&self, asked: u64) -> Answer {
+        self.input_or(asked, asked)
+    }
+
+    /// What the strand gets that calls C.
+    pub fn input_of_c(&self, asked: u64) -> Answer {
+        self.input_or(asked, CALLED_BACK)
+    }
+
+    fn input_or(&self, asked: u64, other: u64) -> Answer {
         let Some(tape) = self.tape.as_ref().filter(|tape| tape.is_in_piece()) else {
             return Answer::Outside;
         };
@@ -507,8 +519,12 @@ impl Thread {
         {
             return Answer::Later;
         }
-        match self.repeat(|event| matches!(event, Event::Input(other, _) if *other == asked)) {
-            Some(Next::Event(Event::Input(_, answer))) => Answer::Known(answer),
+        let is_one = |number: u64| number == asked || number == other;
+        match self.repeat(|event| matches!(event, Event::Input(number, _) if is_one(*number))) {
+            Some(Next::Event(Event::Input(number, answer))) => match number == asked {
+                true => Answer::Known(answer),
+                false => Answer::CalledBack(answer),
+            },
             // What is outside is not there in a replay, not even behind the end of a recording that was cut.
             Some(_) => Answer::Finished,
             None => Answer::Over,
@@ -785,6 +801,21 @@ impl Thread {
 /// What a text is compared by.
 fn check(text: &str) -> u64 {
     digest(text.as_bytes()) & 0xffff
+}
+
+/// Ends the program, if it is recorded, since something outside of all strands uses what recordings do not hold.
+pub fn refuse_of_others(vm: &'static Vm, what: &str) -> bool {
+    let is_recorded = matches!(vm.options.replays, Some(Replays::Record(_)));
+    if is_recorded {
+        vm.host().write_error(&unheld(what));
+        vm.end(REFUSED);
+    }
+    is_recorded
+}
+
+/// The report about what recordings do not hold.
+pub fn unheld(what: &str) -> String {
+    format!("this run cannot be recorded: it uses {what}, which recordings do not hold yet\n")
 }
 
 /// The player of a machine that repeats a recording.
