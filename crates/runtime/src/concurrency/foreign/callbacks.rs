@@ -491,10 +491,11 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
 }
 
 /// Whether another item is to run before a strand that was made to stop. If not, the strand continues at once, since
-/// giving way takes another native thread.
+/// giving way takes another native thread. In a recorded run it gives way, as it does in the replay.
 fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
     let vat = worker::vat_of_exclusive(strand);
     strand.is_suspended()
+        || thread.recorder().is_some()
         || thread.worker.has_waiting()
         || vat.is_some_and(VatRef::has_work)
         || shared::is_wanted(thread)
@@ -502,6 +503,9 @@ fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
 
 /// Puts the strand that ran here and was made to stop back into its queue.
 fn give_way(thread: &mut Thread) {
+    if thread.is_recording() {
+        thread.tape_stopped(thread.strand(), true);
+    }
     let stopped = thread.stop_running();
     worker::preempted(thread, stopped);
     thread.was_preempted = false;

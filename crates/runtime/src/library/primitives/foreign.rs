@@ -16,7 +16,7 @@ use crate::concurrency::foreign::{
     self, Body, ForeignFunction, ForeignMemory, KnownType, OpenLibrary, callbacks, callouts,
     check_permission, convert, requests, slots,
 };
-use crate::model::outcome::Failure;
+use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::block;
 use crate::objects::number::{integer_argument, make_big, make_integer};
@@ -75,9 +75,8 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(make_integer(thread, thread.strand().errno().into()))
     }),
     Primitive::ordinary("foreignErrorText:", |thread, window| answer(error_text(thread, window))),
-    Primitive::ordinary("repeatForeignCall:as:", |_, window| {
-        answer(Err(Failure::argument(window.get(0))))
-    }),
+    Primitive::ordinary("repeatForeignCall:as:", only_in_replays),
+    Primitive::ordinary("leaveForeignCall:as:", only_in_replays),
     Primitive::effect("foreignAnswer:with:", |thread, window| {
         answer(requests::answer(thread, window.get(0), window.get(1)))
     }),
@@ -351,6 +350,11 @@ fn declared_variable(
         Some(Declaration { name, meaning: Meaning::Variable(c_type) }) => Some((name, c_type)),
         _ => None,
     })
+}
+
+/// A primitive for replays, whose machine has another one in its place.
+fn only_in_replays(_: &mut Thread, window: Window) -> Outcome {
+    Failure::argument(window.get(0)).into()
 }
 
 /// Makes a function for C to call, of the vat that runs this.

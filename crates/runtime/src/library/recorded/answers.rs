@@ -38,7 +38,11 @@ mod kind {
     pub const DOUBLE: u8 = 11;
     pub const POINTER: u8 = 12;
     pub const STRUCTURE: u8 = 13;
+    pub const LEFT: u8 = 14;
 }
+
+/// In place of an answer: an exception or a return has left a callback of this call of C.
+pub const LEFT: &[u8] = &[kind::LEFT];
 
 /// The answer of a primitive with so many arguments as bytes; none if it is of another kind.
 pub fn encode(vm: &Vm, outcome: &Outcome, window: Window, arguments: usize) -> Option<Vec<u8>> {

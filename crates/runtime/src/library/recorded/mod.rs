@@ -134,6 +134,7 @@ macro_rules! inputs {
             Primitive::ordinary("transactionCommit", |thread, _| taped::commit(thread)),
             Primitive::ordinary(MAKE_CALLBACK, make_callback),
             Primitive::ordinary("repeatForeignCall:as:", go_on_after_callback),
+            Primitive::ordinary("leaveForeignCall:as:", leave_callback),
             Primitive::effect(AWAITING, await_resource),
             $(Primitive::effect($spawning, |thread, window| spawn(thread, window, $spawning)),)*
             $(Primitive::effect($wish, |thread, window| {
@@ -381,6 +382,23 @@ fn go_on_after_callback(thread: &mut Thread, window: Window) -> Outcome {
     }
 }
 
+/// In a replay: an exception or a return leaves a callback, which goes on where C returns in the recording. *GC point.*
+fn leave_callback(thread: &mut Thread, window: Window) -> Outcome {
+    let Some(number) = window.get(1).as_small_integer() else {
+        return Failure::argument(window.get(1)).into();
+    };
+    let answer = thread.input_of_c(number as u64);
+    match gates::asked(thread, answer) {
+        Ok(Asked::Known(bytes)) if bytes == answers::LEFT => Outcome::Return(Word::NIL),
+        Ok(Asked::Outside) => Outcome::Return(Word::NIL),
+        Ok(_) => {
+            thread.diverge("something leaves a callback of C, which has answered in the recording");
+            Outcome::Exit(REFUSED)
+        }
+        Err(outcome) => outcome,
+    }
+}
+
 fn unknown_callback(thread: &Thread) -> Outcome {
     thread.diverge("the recording has a callback of C here that there is not");
     Outcome::Exit(REFUSED)
@@ -438,7 +456,11 @@ fn note(
                 refuse(thread, "an answer from outside of this kind")
             }
             Outcome::Exit(_) => outcome,
-            _ => refuse(thread, "a callback of C that an exception, a return or its end leaves"),
+            // C has returned, and what has left a callback goes on.
+            _ => {
+                thread.note_input(number, answers::LEFT);
+                outcome
+            }
         };
     };
     if name == FILLING {
