@@ -305,16 +305,16 @@ pub fn called(thread: &mut Thread, bytes: &[u8]) -> Option<Result<Word, Failure>
     if let Err(failure) = put_message(thread, &callback, values) {
         return Some(Err(failure));
     }
-    let handle = callback.handle.get().as_object()?;
-    let made =
+    let array =
         array::make_of(thread, arguments.len(), |thread, index| Ok(thread.message[index + 1]));
-    Some(made.and_then(|array| {
+    let pair = array.and_then(|array| {
         thread.message[1] = array;
-        let pair = array::make_of(thread, 2, |thread, index| Ok(thread.message[index]));
-        thread.message.clear();
-        thread.message.push(handle.slot(slots::REPEATER));
-        pair
-    }))
+        array::make_of(thread, 2, |thread, index| Ok(thread.message[index]))
+    });
+    let handle = callback.handle.get().as_object()?;
+    thread.message.clear();
+    thread.message.push(handle.slot(slots::REPEATER));
+    Some(pair)
 }
 
 /// Notes that C calls this callback, if the run is recorded; answers whether it is.
