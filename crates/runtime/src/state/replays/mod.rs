@@ -219,10 +219,11 @@ impl Thread {
         }
     }
 
-    /// The strand that left its vat has it again: what follows is another item.
+    /// The strand that left its vat has it again: what follows is another item, unless the program has ended.
     pub(crate) fn tape_returns(&self) {
         if let Some(tape) = self.tape.as_ref()
             && let Tape::Records(_) = &**tape
+            && self.vm.ended.code().is_none()
         {
             self.resume_piece(tape);
         }
