@@ -167,6 +167,9 @@ impl Taped {
             let waits = player.missing().map_or(String::new(), |missing| format!("; {missing}"));
             return differs(&format!("{remaining} turns and events have not happened{waits}"));
         }
+        if player.unwritten() > 0 {
+            return differs("the texts of the output have no order");
+        }
         match self.end {
             Some(end) if end.code != code => {
                 differs(&format!("the exit code was {}, and is {code}", end.code))

@@ -266,6 +266,11 @@ impl Player {
         state.code.filter(|_| state.remaining == 0)
     }
 
+    /// How many texts were not written, since the recording has not all places before theirs.
+    pub fn unwritten(&self) -> usize {
+        self.state.lock().texts.len()
+    }
+
     /// The program asks for its end; whether it has to wait for others.
     pub(super) fn waits_to_end(&self, code: i32) -> bool {
         let mut state = self.state.lock();
@@ -449,6 +454,9 @@ impl Player {
     /// The texts that are to be written now that this one is there.
     pub(super) fn write(&self, place: u64, text: &str, is_error: bool) -> Vec<(String, bool)> {
         let mut state = self.state.lock();
+        // In a recording that was changed, two texts may have one place. The second one is never written.
+        let is_taken = place < state.written || state.texts.contains_key(&place);
+        let place = if is_taken { u64::MAX - state.texts.len() as u64 } else { place };
         state.texts.insert(place, (text.to_owned(), is_error));
         let mut due = Vec::new();
         loop {
