@@ -452,15 +452,13 @@ fn note(
 ) -> Outcome {
     let Some(mut bytes) = encoded(thread, window, name, &outcome) else {
         return match outcome {
-            Outcome::Return(_) | Outcome::Fail(_) => {
-                refuse(thread, "an answer from outside of this kind")
-            }
             Outcome::Exit(_) => outcome,
             // C has returned, and what has left a callback goes on.
-            _ => {
+            Outcome::Resume if name.starts_with(CALL_OF_C) => {
                 thread.note_input(number, answers::LEFT);
                 outcome
             }
+            _ => refuse(thread, "an answer from outside of this kind"),
         };
     };
     if name == FILLING {
