@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use squall_bytecode::codes::internal::HALT;
+use squall_bytecode::codes::internal::{HALT, LEAVE_CHUNK};
 use squall_heap::Word;
 
 use crate::execution::{calls, guarded, unwind};
@@ -30,7 +30,7 @@ pub fn at_breakpoint(thread: &mut Thread, interpreter: &dyn Interpreter) {
     if thread.stop != Stop::Returned || thread.state.pc != pc {
         return;
     }
-    interpreter.step(thread);
+    execute_one(thread, interpreter);
     if goes_on(thread) && thread.watch.steps {
         ask(thread, |debugger, thread| debugger.step_done(thread));
         if !leave_if_disturbed(thread) {
@@ -49,7 +49,7 @@ pub fn word_behind(place: &AtomicU32) -> u32 {
 /// Runs the strand that steps, until it stops or goes on without steps. *GC point.*
 pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
     while thread.watch.steps && thread.is_guarded == thread.runs_guarded {
-        interpreter.step(thread);
+        execute_one(thread, interpreter);
         if !goes_on(thread) {
             return;
         }
@@ -61,6 +61,15 @@ pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
         }
     }
     change_pace(thread);
+}
+
+/// Executes the next instruction of the strand. A return to the chunk below is complete when the caller goes on: between the
+/// two, the strand is at no place of the program. *GC point.*
+fn execute_one(thread: &mut Thread, interpreter: &dyn Interpreter) {
+    interpreter.step(thread);
+    while thread.stop == Stop::Returned && next_code(thread) == LEAVE_CHUNK {
+        interpreter.step(thread);
+    }
 }
 
 /// Sees to what has happened to the vat while the debugger was asked and other strands ran: if the vat was given away, the
@@ -120,9 +129,13 @@ pub fn called(thread: &mut Thread) {
 
 /// Whether the strand goes on at the saved state.
 fn goes_on(thread: &Thread) -> bool {
+    thread.stop == Stop::Returned && next_code(thread) != HALT
+}
+
+/// The code of the instruction at the saved state.
+fn next_code(thread: &Thread) -> u8 {
     // SAFETY: a state's pc points at a code word.
-    let word = unsafe { &*thread.state.pc }.load(Ordering::Relaxed);
-    thread.stop == Stop::Returned && word as u8 != HALT
+    unsafe { &*thread.state.pc }.load(Ordering::Relaxed) as u8
 }
 
 /// Makes the tier go on anew at the saved state: by steps from now on, or without.
