@@ -32,7 +32,7 @@ pub use reader::{BadRecording, Event, Item, Part, Recording, Run, What};
 pub use writer::{Appender, Events, Writer, long_input};
 
 /// The first bytes of each recording, with the version of the format.
-const MAGIC: &[u8; 8] = b"SQREPL\x00\x04";
+const MAGIC: &[u8; 8] = b"SQREPL\x00\x05";
 
 /// How many numbers of messages a worker takes at a time.
 pub const BLOCK: u32 = 4096;
@@ -122,6 +122,17 @@ pub enum AtPoll {
     Ends,
 }
 
+/// Where a strand begins to end that another one has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndsAt {
+    /// In a wait, or before its first step.
+    Wait,
+    /// At some poll: the strand's polls are not counted.
+    SomePoll,
+    /// At the poll with this number, of all that the strand has come to.
+    Poll(u64),
+}
+
 /// The first byte of an event. Those from [`TURN`](tag::TURN) on are turns, and hold two more fields.
 mod tag {
     /// A vat's next item, no turn that begins: numbers made before, vat, key, the strand plus 1 or 0 for the turn.
@@ -157,7 +168,8 @@ mod tag {
     pub const ATOMIC: u8 = 15;
     /// A transaction that has had an effect reads what others have committed since: a place behind their commits, as above.
     pub const AFTER: u8 = 16;
-    /// The strand begins to end, since another one has ended it: 1 if it waited, 0 if it ran up to a poll.
+    /// The strand begins to end, since another one has ended it: 1 if it waited; 0 if it ran up to a poll; or 2, and the number of
+    /// that poll.
     pub const KILLED: u8 = 17;
     /// The strand of an item gives way at a poll, or begins to end there since another one has ended it: how many polls the item
     /// has come to, 1 for the latter or 0.

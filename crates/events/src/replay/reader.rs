@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
 use super::{
-    AtPoll, BlockKind, End, Entity, Extent, Head, LAST_NUMBER, LONGEST, MAGIC, check_sum, tag,
-    unfolded,
+    AtPoll, BlockKind, End, EndsAt, Entity, Extent, Head, LAST_NUMBER, LONGEST, MAGIC, check_sum,
+    tag, unfolded,
 };
 
 /// A recording that was read.
@@ -96,8 +96,8 @@ pub enum Event {
     Atomic(u64, Extent),
     /// A transaction that has had an effect reads something after all operations before this place.
     After(u64),
-    /// The strand begins to end, since another one has ended it, in a wait or else at a poll.
-    Killed(bool),
+    /// The strand begins to end there, since another one has ended it.
+    Killed(EndsAt),
     /// This happens at the poll with this number of an item; if it is 0, before the first one.
     Polled(u64, AtPoll),
 }
@@ -295,7 +295,7 @@ impl Parts {
             tag::OUTPUT => Event::Output(fields.number()?, fields.number()?),
             tag::ORDERED => Event::Ordered(worker.place(fields)?),
             tag::ATOMIC => Event::Atomic(worker.place(fields)?, fields.extent()?),
-            tag::KILLED => Event::Killed(fields.number()? != 0),
+            tag::KILLED => Event::Killed(fields.ends_at()?),
             tag::POLLED => Event::Polled(fields.number()?, fields.at_poll()?),
             tag::AFTER => Event::After(worker.place(fields)?),
             tag::INPUT => {
@@ -475,6 +475,16 @@ impl<'a> Fields<'a> {
             0 => Ok(AtPoll::GivesWay),
             1 => Ok(AtPoll::Ends),
             _ => self.wrong("nothing of this kind happens at polls"),
+        }
+    }
+
+    /// Where a strand begins to end.
+    fn ends_at(&mut self) -> Result<EndsAt, BadRecording> {
+        match self.number()? {
+            0 => Ok(EndsAt::SomePoll),
+            1 => Ok(EndsAt::Wait),
+            2 => Ok(EndsAt::Poll(self.number()?)),
+            _ => self.wrong("no strand ends in this way"),
         }
     }
 

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use super::{
-    AtPoll, BadRecording, End, Entity, Event, Events, Extent, Head, Recording, Run, What, Writer,
-    long_input,
+    AtPoll, BadRecording, End, EndsAt, Entity, Event, Events, Extent, Head, Recording, Run, What,
+    Writer, long_input,
 };
 
 #[derive(Clone, Default)]
@@ -60,7 +60,7 @@ fn example() -> Vec<u8> {
         events.atomic(9, Extent::UpToEffect);
         events.after(3);
         events.ordered(1);
-        events.killed(true);
+        events.killed(EndsAt::Poll(900));
     }
     writer.events(&second.copy()).unwrap();
     writer.module("m.ns", 3).unwrap();
@@ -99,7 +99,7 @@ fn what_is_written_is_read() {
         Event::Atomic(9, Extent::UpToEffect),
         Event::After(12),
         Event::Ordered(13),
-        Event::Killed(true),
+        Event::Killed(EndsAt::Poll(900)),
         Event::Input(5, b"long".to_vec()),
     ];
     assert_eq!(strand.events, events);

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::{AtPoll, BlockKind, End, Entity, Extent, Head, MAGIC, check_sum, folded, tag};
+use super::{AtPoll, BlockKind, End, EndsAt, Entity, Extent, Head, MAGIC, check_sum, folded, tag};
 
 /// Writes the blocks of a file.
 pub struct Writer {
@@ -192,9 +192,13 @@ impl Appender<'_> {
         self.event(tag::ATOMIC, [step, u64::from(extent == Extent::UpToEffect)]);
     }
 
-    /// The strand begins to end, since another one has ended it, in a wait or else at a poll.
-    pub fn killed(&mut self, in_wait: bool) {
-        self.event(tag::KILLED, [u64::from(in_wait)]);
+    /// The strand begins to end there, since another one has ended it.
+    pub fn killed(&mut self, place: EndsAt) {
+        match place {
+            EndsAt::SomePoll => self.event(tag::KILLED, [0]),
+            EndsAt::Wait => self.event(tag::KILLED, [1]),
+            EndsAt::Poll(poll) => self.event(tag::KILLED, [2, poll]),
+        }
     }
 
     /// At the poll with this number, the strand of an item gives way or begins to end.

@@ -7,7 +7,7 @@
 //! an item says so; the owner of that wakes the strand then. A strand that runs beside others may go on at once, since all that it
 //! does later has its place, unless it was ended in that wait or has never gone on.
 
-use squall_events::replay::{Entity, Event};
+use squall_events::replay::{EndsAt, Entity, Event};
 use squall_heap::Word;
 
 use super::inputs::ROOM;
@@ -102,7 +102,7 @@ impl Player {
         let next = state.part(entity).and_then(|part| part.events.front());
         match (entity, next) {
             (_, None) if !self.is_whole => Sending::ByRoom,
-            (Entity::Vat(_), _) | (_, None | Some(Event::Killed(true))) => Sending::Waits,
+            (Entity::Vat(_), _) | (_, None | Some(Event::Killed(EndsAt::Wait))) => Sending::Waits,
             (Entity::Strand(_), Some(_)) => Sending::GoesOn,
         }
     }

@@ -36,7 +36,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use parking_lot::MutexGuard;
-use squall_events::replay::{Entity, Event, What, digest};
+use squall_events::replay::{EndsAt, Entity, Event, What, digest};
 use squall_events::{Kind, Names};
 use squall_heap::{Object, Word};
 
@@ -256,6 +256,7 @@ impl Thread {
                 if let Some(vat) = vat {
                     vat.close_item();
                 }
+                self.keep_polls(notes, strand);
                 notes.pause();
             }
             Tape::Replays(repeated) => {
@@ -726,7 +727,10 @@ impl Thread {
     pub(crate) fn tape_killed(&self) {
         match self.tape.as_deref() {
             Some(Tape::Records(notes)) if notes.is_in_piece() => {
-                notes.killed(self.running().delivery() == Delivery::Kill);
+                notes.killed(match self.running().delivery() {
+                    Delivery::Kill => EndsAt::Wait,
+                    _ => self.poll_of_end(),
+                });
             }
             Some(Tape::Replays(repeated)) => {
                 if let Some(entity @ Entity::Strand(_)) = repeated.entity.get() {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use squall_events::replay::digest;
 use squall_events::replay::{
-    BLOCK, Entity, Event, Extent, Item, LAST_NUMBER, Part, Recording, Run, What,
+    BLOCK, EndsAt, Entity, Event, Extent, Item, LAST_NUMBER, Part, Recording, Run, What,
 };
 use squall_heap::{Object, RootAddress, Word};
 
@@ -68,6 +68,8 @@ pub(super) struct Playing {
     waits: u32,
     /// The strands that others have ended, which go on up to the event that says so.
     ended: HashSet<u64>,
+    /// How many polls threads and tasks have come to.
+    pub(super) polls: HashMap<u64, u64>,
     /// The strands that a timer, or something outside, may wake.
     sleepers: HashMap<Entity, Waiting>,
     /// The strands that wait for room in mailboxes, by their identities.
@@ -194,6 +196,7 @@ impl Player {
             attempt: None,
             waits: 0,
             ended: HashSet::new(),
+            polls: HashMap::new(),
             sleepers: HashMap::new(),
             senders: HashMap::new(),
             doomed: HashMap::new(),
@@ -543,7 +546,7 @@ impl Player {
     pub(super) fn ends_in_wait(&self, strand: u64) -> bool {
         let mut state = self.state.lock();
         let events = state.strands.get(&strand).map(|part| &part.events);
-        if events.and_then(|events| events.front()) == Some(&Event::Killed(true)) {
+        if events.and_then(|events| events.front()) == Some(&Event::Killed(EndsAt::Wait)) {
             return true;
         }
         if events.is_some_and(|events| events.iter().any(|it| matches!(it, Event::Killed(_)))) {
@@ -570,16 +573,17 @@ impl Player {
             return None;
         }
         match state.strands.get(&strand)?.events.front() {
-            Some(Event::Killed(in_wait)) => Some(*in_wait),
+            Some(Event::Killed(EndsAt::Wait)) => Some(true),
+            Some(Event::Killed(EndsAt::SomePoll)) => Some(false),
             _ => None,
         }
     }
 
-    /// Whether the next event there is that the strand begins to end, at a poll.
+    /// Whether the next event there is that the strand begins to end, at some poll.
     pub(super) fn is_before_end(&self, entity: Entity) -> bool {
         let mut state = self.state.lock();
         let part = state.part(entity);
-        part.is_some_and(|part| part.events.front() == Some(&Event::Killed(false)))
+        part.is_some_and(|part| part.events.front() == Some(&Event::Killed(EndsAt::SomePoll)))
     }
 
     /// The event after that comes before it.

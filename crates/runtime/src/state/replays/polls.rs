@@ -12,21 +12,38 @@
 //! strand that was ended by another one comes with the number of polls as well, or 0 if the strand was ended in its wait, or
 //! before its first step.
 //!
-//! A replay has slow polls only, and looks at each whether the event has come. It suspends and ends no strand of a counted vat
-//! before.
+//! Threads and tasks count their polls as well, from their first step on, since another strand may end them at any. The number of
+//! that poll is in the event of the end.
+//!
+//! A replay has slow polls only, and looks at each whether the event has come. It suspends and ends no counted strand before.
 //!
 //! Polls in transactions are not counted, since a replay has no attempts that come to nothing. Nobody gives way there.
 
-use squall_events::replay::{AtPoll, Entity, Event, What};
+use squall_events::replay::{AtPoll, EndsAt, Entity, Event, What};
 use squall_heap::Word;
 
 use super::player::Player;
+use super::recorder::Notes;
 use super::{Tape, Wanted, exclusive_vat};
 use crate::state::recording;
 use crate::state::sandbox::Metering;
-use crate::state::strand::{Delivery, Life, StrandRef};
+use crate::state::strand::{Delivery, Life, Model, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
+
+/// Whether the strand counts its polls from its first step on: it shares its vat with others that run at the same time.
+fn is_counted_alone(strand: StrandRef) -> bool {
+    strand.model() == Model::Parallel && strand.is_told()
+}
+
+/// How many polls a strand that runs from here on has counted before; none if its polls are not counted.
+fn polls_before(notes: &Notes, strand: StrandRef) -> Option<u64> {
+    if is_counted_alone(strand) {
+        let polls = notes.recorder.polls.lock().remove(&recording::number_of(strand));
+        return Some(polls.unwrap_or_default());
+    }
+    exclusive_vat(strand).is_some_and(VatRef::is_counted).then_some(0)
+}
 
 /// Recording.
 impl Thread {
@@ -49,16 +66,17 @@ impl Thread {
     /// A strand runs here from now on, or another turn on the same strand: its polls are counted if those of its vat are.
     #[cold]
     pub fn begin_counting(&mut self, strand: StrandRef) {
-        let is_counted = match self.tape.as_deref() {
-            Some(Tape::Records(notes)) if self.sandbox.is_none() => {
-                notes.is_in_piece() && exclusive_vat(strand).is_some_and(VatRef::is_counted)
+        let before = match self.tape.as_deref() {
+            Some(Tape::Records(notes)) if self.sandbox.is_none() && notes.is_in_piece() => {
+                polls_before(notes, strand)
             }
-            _ => false,
+            _ => None,
         };
+        let is_counted = before.is_some();
         if is_counted || self.metering.is_for_tape {
             self.metering.is_for_tape = is_counted;
             self.metering.counts_polls = is_counted;
-            self.metering.taped = 0;
+            self.metering.taped = before.unwrap_or_default();
             self.metering.fuel = if is_counted { Metering::UNLIMITED } else { 0 };
             self.reset_limit();
         }
@@ -99,7 +117,23 @@ impl Thread {
         }
     }
 
-    /// How many polls the item that runs here has come to, if it counts them.
+    /// The strand that runs here stops. If it counts its polls beyond that, their number is kept.
+    pub(super) fn keep_polls(&self, notes: &Notes, strand: StrandRef) {
+        if self.metering.is_for_tape && is_counted_alone(strand) {
+            let polls = self.polls_of_item();
+            notes.recorder.polls.lock().insert(recording::number_of(strand), polls);
+        }
+    }
+
+    /// Where the strand that runs here begins to end, which it does not do in a wait.
+    pub(super) fn poll_of_end(&self) -> EndsAt {
+        match self.metering.is_for_tape {
+            true => EndsAt::Poll(self.polls_of_item()),
+            false => EndsAt::SomePoll,
+        }
+    }
+
+    /// How many polls the item that runs here has come to, or the strand that counts alone, if they are counted.
     fn polls_of_item(&self) -> u64 {
         let used = i64::from(Metering::UNLIMITED) - i64::from(self.metering.fuel);
         self.metering.taped + used as u64
@@ -107,7 +141,10 @@ impl Thread {
 
     /// Whether the strand that runs here does not give way, since a recording counts its polls and it is in a transaction.
     pub fn stays_for_tape(&self) -> bool {
-        self.transaction.is_some() && (self.metering.is_for_tape || self.counted_item().is_some())
+        self.transaction.is_some()
+            && (self.metering.is_for_tape
+                || self.counted_item().is_some()
+                || self.counted_strand().is_some())
     }
 
     /// The strand that runs here stops at a poll; in a recorded run, and in a counted vat, that ends its item.
@@ -115,6 +152,7 @@ impl Thread {
     pub fn note_stop_at_poll(&mut self) {
         if self.metering.is_for_tape
             && let Some(Tape::Records(notes)) = self.tape.as_deref()
+            && notes.is_in_vat()
         {
             notes.polled(self.polls_of_item(), AtPoll::GivesWay);
             notes.has_polled.set(true);
@@ -125,7 +163,7 @@ impl Thread {
     #[cold]
     pub(crate) fn tape_ended_by_other(&mut self) {
         match self.tape.as_deref() {
-            Some(Tape::Records(notes)) if self.metering.is_for_tape => {
+            Some(Tape::Records(notes)) if self.metering.is_for_tape && notes.is_in_vat() => {
                 notes.polled(self.polls_of_item(), AtPoll::Ends);
             }
             Some(Tape::Replays(_)) if self.counted_item().is_some() => {
@@ -146,8 +184,19 @@ impl Thread {
         Some((repeated.player, vat))
     }
 
-    /// In a replay: what happens at this poll. None outside of counted vats; nothing at most polls.
+    /// In a replay: the thread or task that runs here, which counts its polls.
+    fn counted_strand(&self) -> Option<(&'static Player, u64)> {
+        let Some(Tape::Replays(repeated)) = self.tape.as_deref() else { return None };
+        let Some(Entity::Strand(number)) = repeated.entity.get() else { return None };
+        is_counted_alone(self.running_strand()?).then_some((repeated.player, number))
+    }
+
+    /// In a replay: what happens at this poll. None where a strand gives way as ever; nothing at most polls.
     pub fn poll_by_tape(&self) -> Option<Option<AtPoll>> {
+        if let Some((player, strand)) = self.counted_strand() {
+            let ends = self.transaction.is_none() && player.ends_at_next_poll(strand);
+            return ends.then_some(Some(AtPoll::Ends));
+        }
         let (player, vat) = self.counted_item()?;
         if self.transaction.is_some() {
             return Some(None);
@@ -168,6 +217,9 @@ impl Thread {
 
     /// In a replay: whether the strand that runs here, which is about to begin a transaction that it does not commit, ends in that.
     pub fn ends_in_transaction(&self) -> bool {
+        if let Some((player, strand)) = self.counted_strand() {
+            return player.ends_behind_poll(strand);
+        }
         self.counted_item().is_some_and(|(player, vat)| player.ends_here(vat.number(self.vm)))
     }
 
@@ -238,6 +290,23 @@ impl Player {
             )),
             _ => Ok(None),
         }
+    }
+
+    /// A thread or task comes to a poll: whether it ends there.
+    fn ends_at_next_poll(&self, strand: u64) -> bool {
+        {
+            let mut state = self.state.lock();
+            *state.polls.entry(strand).or_default() += 1;
+        }
+        self.ends_behind_poll(strand)
+    }
+
+    /// Whether a thread or task ends before it comes to another poll.
+    fn ends_behind_poll(&self, strand: u64) -> bool {
+        let mut state = self.state.lock();
+        let polls = state.polls.get(&strand).copied().unwrap_or_default();
+        let part = state.part(Entity::Strand(strand));
+        part.is_some_and(|it| it.events.front() == Some(&Event::Killed(EndsAt::Poll(polls))))
     }
 
     /// Whether the strand of the item of a vat ends before its next poll that counts.

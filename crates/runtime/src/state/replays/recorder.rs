@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use squall_events::replay::{
-    Appender, AtPoll, BLOCK, End, Entity, Events, Extent, LAST_NUMBER, Writer, digest, long_input,
+    Appender, AtPoll, BLOCK, End, EndsAt, Entity, Events, Extent, LAST_NUMBER, Writer, digest,
+    long_input,
 };
 
 use crate::state::fences;
@@ -56,6 +57,8 @@ pub struct Recorder {
     places: AtomicU64,
     /// What came from outside for strands, by their identities, that have to wait for their vats before they may note it.
     late: Mutex<HashMap<u64, Vec<Input>>>,
+    /// How many polls threads and tasks that do not run have come to, by their identities.
+    pub(super) polls: Mutex<HashMap<u64, u64>>,
     is_closed: AtomicBool,
     failure: OnceLock<String>,
 }
@@ -72,6 +75,7 @@ impl Recorder {
             order: Mutex::new(0),
             places: AtomicU64::new(0),
             late: Mutex::default(),
+            polls: Mutex::default(),
             is_closed: AtomicBool::new(false),
             failure: OnceLock::new(),
         }
@@ -248,6 +252,11 @@ impl Notes {
     #[inline(always)]
     pub fn is_in_piece(&self) -> bool {
         self.piece.get() != Piece::Nobody
+    }
+
+    /// Whether an item of a vat runs here.
+    pub fn is_in_vat(&self) -> bool {
+        self.is_in_piece() && matches!(self.entity.get(), Entity::Vat(_))
     }
 
     /// Whether this piece runs here, and was begun.
@@ -510,10 +519,10 @@ impl Notes {
         self.note(|events| events.atomic(place - self.place.replace(place), extent));
     }
 
-    /// The strand that runs here begins to end, since another one has ended it, in a wait or else at a poll.
-    pub fn killed(&self, in_wait: bool) {
+    /// The strand that runs here begins to end there, since another one has ended it.
+    pub fn killed(&self, place: EndsAt) {
         if let Entity::Strand(_) = self.entity.get() {
-            self.note(|events| events.killed(in_wait));
+            self.note(|events| events.killed(place));
         }
     }
 
