@@ -29,7 +29,7 @@ mod tests;
 mod writer;
 
 pub use reader::{BadRecording, Event, Item, Part, Recording, Run, What};
-pub use writer::{Appender, Events, Writer, long_input};
+pub use writer::{Appender, Events, Writer, long_input, sandbox_ended};
 
 /// The first bytes of each recording, with the version of the format.
 const MAGIC: &[u8; 8] = b"SQREPL\x00\x05";
@@ -122,6 +122,17 @@ pub enum AtPoll {
     Ends,
 }
 
+/// How a sandbox has ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SandboxEnd {
+    /// The number of the reason.
+    pub reason: u8,
+    /// The place of the report among all texts, if it was written.
+    pub place: Option<u64>,
+    /// The report.
+    pub report: String,
+}
+
 /// Where a strand begins to end that another one has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndsAt {
@@ -174,6 +185,11 @@ mod tag {
     /// The strand of an item gives way at a poll, or begins to end there since another one has ended it: how many polls the item
     /// has come to, 1 for the latter or 0.
     pub const POLLED: u8 = 18;
+    /// The strand begins to end, since its sandbox is over; or a turn of the sandbox does not begin.
+    pub const OVER: u8 = 19;
+    /// A sandbox has ended: its number, the reason, the place of the report among all texts plus 1 or else 0, the report.
+    /// Belongs to no piece.
+    pub const ENDED: u8 = 20;
     /// A turn begins. The bits below are [`SAME_VAT`] and how many numbers were made before, or [`MANY`]. Then follow that
     /// number, if it is as large; vat and key, unless they follow those of the piece before; and the message's number, from
     /// the message before.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
 use super::{
-    AtPoll, BlockKind, End, EndsAt, Entity, Extent, Head, LAST_NUMBER, LONGEST, MAGIC, check_sum,
-    tag, unfolded,
+    AtPoll, BlockKind, End, EndsAt, Entity, Extent, Head, LAST_NUMBER, LONGEST, MAGIC, SandboxEnd,
+    check_sum, tag, unfolded,
 };
 
 /// A recording that was read.
@@ -21,6 +21,8 @@ pub struct Recording {
     /// The places of operations at which strands were woken since their time was over, or since something outside was ready,
     /// which is true then.
     pub woken: HashMap<u64, (Entity, bool)>,
+    /// The ends of sandboxes, by their numbers.
+    pub sandboxes: HashMap<u64, SandboxEnd>,
     /// The modules that the program has loaded, with their digests.
     pub modules: HashMap<String, u64>,
     /// The end of the run; none if the file was cut.
@@ -100,6 +102,8 @@ pub enum Event {
     Killed(EndsAt),
     /// This happens at the poll with this number of an item; if it is 0, before the first one.
     Polled(u64, AtPoll),
+    /// The strand begins to end, since its sandbox is over; or the turn does not begin.
+    Over,
 }
 
 impl fmt::Display for Event {
@@ -118,6 +122,7 @@ impl fmt::Display for Event {
             Event::Polled(_, AtPoll::Ends) | Event::Killed(_) => {
                 formatter.write_str("it is ended by another strand")
             }
+            Event::Over => formatter.write_str("its sandbox is over"),
             Event::Atomic(..) => formatter.write_str("it executes a transaction"),
             Event::After(_) => {
                 formatter.write_str("it reads in a transaction what others have written")
@@ -288,6 +293,15 @@ impl Parts {
                     Some(_) => Err(BadRecording { at, reason: "this place is there twice" }),
                 };
             }
+            tag::ENDED => {
+                let sandbox = fields.number()?;
+                let end = fields.sandbox_end()?;
+                return match self.recording.sandboxes.insert(sandbox, end) {
+                    None => Ok(()),
+                    Some(_) => Err(BadRecording { at, reason: "this sandbox ends twice" }),
+                };
+            }
+            tag::OVER => Event::Over,
             tag::CREATED => Event::Created(fields.number()?),
             tag::STARTED => Event::Started(fields.number()?),
             tag::DECIDED => Event::Decided(true),
@@ -476,6 +490,15 @@ impl<'a> Fields<'a> {
             1 => Ok(AtPoll::Ends),
             _ => self.wrong("nothing of this kind happens at polls"),
         }
+    }
+
+    /// How a sandbox has ended.
+    fn sandbox_end(&mut self) -> Result<SandboxEnd, BadRecording> {
+        let Ok(reason) = u8::try_from(self.number()?) else {
+            return self.wrong("no sandbox ends for this reason");
+        };
+        let place = self.number()?.checked_sub(1);
+        Ok(SandboxEnd { reason, place, report: self.text()? })
     }
 
     /// Where a strand begins to end.

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use super::{
-    AtPoll, BadRecording, End, EndsAt, Entity, Event, Events, Extent, Head, Recording, Run, What,
-    Writer, long_input,
+    AtPoll, BadRecording, End, EndsAt, Entity, Event, Events, Extent, Head, Recording, Run,
+    SandboxEnd, What, Writer, long_input, sandbox_ended,
 };
 
 #[derive(Clone, Default)]
@@ -61,10 +61,13 @@ fn example() -> Vec<u8> {
         events.after(3);
         events.ordered(1);
         events.killed(EndsAt::Poll(900));
+        events.over();
     }
     writer.events(&second.copy()).unwrap();
     writer.module("m.ns", 3).unwrap();
     writer.events(&first.copy()).unwrap();
+    let end = SandboxEnd { reason: 3, place: Some(0), report: "over\n".to_owned() };
+    writer.events(&sandbox_ended(12, &end)).unwrap();
     let long = long_input(8263, Entity::Strand(9), (8, 0), 5, b"long");
     writer.events(&long).unwrap();
     writer.end(End { code: 4 }).unwrap();
@@ -93,6 +96,8 @@ fn what_is_written_is_read() {
     assert_eq!(items[2].part.runs, [run(8262, 1)]);
     assert_eq!(recording.woken[&7], (Entity::Strand(9), false));
     assert_eq!(recording.woken[&8], (Entity::Vat(1), true));
+    let end = &recording.sandboxes[&12];
+    assert_eq!((end.reason, end.place, end.report.as_str()), (3, Some(0), "over\n"));
     let strand = &recording.strands[&9];
     let events = [
         Event::Started(10),
@@ -100,6 +105,7 @@ fn what_is_written_is_read() {
         Event::After(12),
         Event::Ordered(13),
         Event::Killed(EndsAt::Poll(900)),
+        Event::Over,
         Event::Input(5, b"long".to_vec()),
     ];
     assert_eq!(strand.events, events);

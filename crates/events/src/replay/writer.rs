@@ -8,7 +8,9 @@ use std::io::{self, Write};
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::{AtPoll, BlockKind, End, EndsAt, Entity, Extent, Head, MAGIC, check_sum, folded, tag};
+use super::{
+    AtPoll, BlockKind, End, EndsAt, Entity, Extent, Head, MAGIC, SandboxEnd, check_sum, folded, tag,
+};
 
 /// Writes the blocks of a file.
 pub struct Writer {
@@ -217,6 +219,11 @@ impl Appender<'_> {
         self.event(if is_ready { tag::READY } else { tag::WOKEN }, [step, entity.bits()]);
     }
 
+    /// The strand begins to end, since its sandbox is over; or the turn does not begin.
+    pub fn over(&mut self) {
+        self.event(tag::OVER, []);
+    }
+
     /// Something outside was asked for, and gave this.
     pub fn input(&mut self, asked: u64, answer: &[u8]) {
         self.event(tag::INPUT, [asked, answer.len() as u64]);
@@ -265,6 +272,15 @@ pub fn long_input(
     put(&mut bytes, answer.len() as u64);
     bytes.extend(answer);
     bytes.extend([tag::COUNTED, 0]);
+    bytes
+}
+
+/// The bytes of the end of a sandbox: a block of its own.
+pub fn sandbox_ended(sandbox: u64, end: &SandboxEnd) -> Vec<u8> {
+    let mut bytes = vec![tag::ENDED];
+    let place = end.place.map_or(0, |place| place + 1);
+    [sandbox, u64::from(end.reason), place].into_iter().for_each(|it| put(&mut bytes, it));
+    put_text(&mut bytes, &end.report);
     bytes
 }
 

@@ -143,6 +143,9 @@ pub fn wait(thread: &mut Thread, place: Option<u64>) -> Outcome {
     if place.is_none() && thread.ends_by_tape() {
         return unwind::end_at_once(thread);
     }
+    if place.is_none() && thread.over_by_tape() == Some(true) {
+        return unwind::end_at_once(thread);
+    }
     if place.is_none() && thread.ends_in_transaction() {
         thread.tape_ended_by_other();
         return unwind::end_at_once(thread);

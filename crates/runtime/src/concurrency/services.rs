@@ -6,7 +6,7 @@ use squall_heap::{Object, Word};
 use crate::concurrency::foreign::callbacks;
 use crate::concurrency::isolation::leaving;
 use crate::concurrency::transactions::{access, transaction};
-use crate::concurrency::{channels, gates, polls, stalls, switches, values, worker};
+use crate::concurrency::{channels, gates, polls, sandbox, stalls, switches, values, worker};
 use crate::model::function::Function;
 use crate::model::outcome::{Failure, Outcome};
 use crate::state::services::{ClassSlot, Services};
@@ -57,6 +57,10 @@ impl Services for Concurrency {
 
     fn make_inevitable(&self, thread: &mut Thread, cause: &'static str) -> Result<(), Outcome> {
         transaction::make_inevitable(thread, cause)
+    }
+
+    fn note_over(&self, thread: &mut Thread) {
+        sandbox::note_over(thread);
     }
 
     fn abandon_transaction(&self, thread: &mut Thread) {

@@ -18,7 +18,7 @@ use crate::concurrency::foreign::{anchor, requests};
 use crate::concurrency::messages;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises;
-use crate::concurrency::sandbox::{backlog, metering};
+use crate::concurrency::sandbox::{backlog, metering, note_over};
 use crate::concurrency::stalls;
 use crate::concurrency::strands;
 use crate::concurrency::switches;
@@ -259,12 +259,19 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
 
 /// Runs a turn of a sandbox's vat, unless that is over: then the message is as good as one whose turn was ended.
 fn run_metered_turn(thread: &mut Thread, vat: VatRef, sandbox: SandboxRef, message: Object) {
-    if !sandbox.is_over() {
+    let by_tape = if thread.watch.is_on { thread.over_by_tape() } else { None };
+    if !by_tape.unwrap_or_else(|| sandbox.is_over()) {
         return run_new_turn(thread, vat, message);
+    }
+    if thread.watch.is_on {
+        note_over(thread);
     }
     vat.note_turn_end(thread, true);
     let (result, error) = (message.element(messages::RESULT), sandbox::error(sandbox));
     promises::settle_result(thread, Some(vat), result, Ending::Killed, error);
+    if thread.watch.is_on {
+        thread.tape_turn_lost(vat);
+    }
 }
 
 fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
@@ -279,10 +286,18 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
             vat.note_turn_end(thread, true);
             let result = thread.message[0].object().element(messages::RESULT);
             let error = match vat.sandbox() {
-                Some(sandbox) if sandbox.is_over() => sandbox::error(sandbox),
+                Some(sandbox) if sandbox.is_over() => {
+                    if thread.watch.is_on {
+                        note_over(thread);
+                    }
+                    sandbox::error(sandbox)
+                }
                 _ => thread.vm.roots.out_of_memory.get(),
             };
             promises::settle_result(thread, Some(vat), result, Ending::Failed, error);
+            if thread.watch.is_on {
+                thread.tape_turn_lost(vat);
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
 
 /// Ends the strand: its `ensure:` blocks run, and nothing else; not even these, if its sandbox is over.
 pub fn kill(thread: &mut Thread) {
-    if thread.watch.is_on {
+    if thread.watch.is_on && !sandbox::is_over(thread) {
         thread.tape_ended_by_other();
     }
     let outcome = end_at_once(thread);
@@ -78,7 +78,10 @@ pub fn kill(thread: &mut Thread) {
 pub fn end_at_once(thread: &mut Thread) -> Outcome {
     thread.vm.services.abandon_transaction(thread);
     if thread.watch.is_on {
-        thread.tape_killed();
+        match sandbox::is_over(thread) {
+            true => thread.vm.services.note_over(thread),
+            false => thread.tape_killed(),
+        }
     }
     thread.strand().forget_kill();
     // The failure of an `ensure:` block that cannot run for want of memory is an ordinary exception.

@@ -12,7 +12,9 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
+};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
@@ -147,6 +149,8 @@ pub struct Sandbox {
     pub(crate) has_senders: AtomicBool,
     /// The results of lost strands, as their messages name them.
     pub(crate) orphans: Mutex<Orphans>,
+    /// Its number in a recording; 0 if none tells of it.
+    pub(crate) number: AtomicU64,
 }
 
 // SAFETY: the cells are written before another thread knows the sandbox.
@@ -216,6 +220,11 @@ impl SandboxRef {
     /// Whether it is this one or in it.
     pub fn is_in(self, other: SandboxRef) -> bool {
         self.chain().any(|sandbox| sandbox == other)
+    }
+
+    /// Its number in a recording; 0 if none tells of it.
+    pub(crate) fn number(self) -> u64 {
+        self.0.number.load(Ordering::Relaxed)
     }
 
     /// Its name in reports.
@@ -476,6 +485,7 @@ impl Sandbox {
             untaken: AtomicI64::new(0),
             has_senders: AtomicBool::new(false),
             orphans: Mutex::default(),
+            number: AtomicU64::new(0),
         }
     }
 
@@ -501,6 +511,7 @@ impl Sandbox {
         self.time.store(amount(budgets.time.map(nanoseconds)), Ordering::Relaxed);
         self.measured.store(0, Ordering::Relaxed);
         self.kept.store(0, Ordering::Relaxed);
+        self.number.store(0, Ordering::Relaxed);
         self.sends.store(false, Ordering::Relaxed);
         self.has_senders.store(false, Ordering::Relaxed);
     }
@@ -688,5 +699,7 @@ pub(crate) fn give_back(
 /// Whether the strand that runs here is not to go on, since its sandbox is over.
 #[inline]
 pub fn is_over(thread: &Thread) -> bool {
-    thread.sandbox.is_some_and(SandboxRef::is_over)
+    let Some(sandbox) = thread.sandbox else { return false };
+    let by_tape = if thread.watch.is_on { thread.over_by_tape() } else { None };
+    by_tape.unwrap_or_else(|| sandbox.is_over())
 }

@@ -58,6 +58,9 @@ pub trait Services: Sync {
     /// Ends the transaction of the running strand, if it is in one, without effect: the strand is to end.
     fn abandon_transaction(&self, thread: &mut Thread);
 
+    /// The strand that runs here begins to end, since its sandbox is over, while the run is recorded or repeats a recording.
+    fn note_over(&self, thread: &mut Thread);
+
     /// Lets a writer go on whose rendezvous was left.
     fn release_writer(&self, thread: &mut Thread, writer: Word);
 

@@ -64,6 +64,10 @@ pub fn leave_here(thread: &mut Thread, errand: impl FnOnce(&mut Thread) + Send +
 pub fn run_next(thread: &mut Thread) {
     let errand = thread.vm.concurrency().embedding.errands.0.lock().waiting.pop_front();
     if let Some(errand) = errand {
+        // What it does belongs to no strand.
+        if thread.watch.is_on {
+            thread.leave_piece();
+        }
         errand(thread);
     }
 }

@@ -126,6 +126,11 @@ pub fn count_message(thread: &mut Thread) -> Result<(), Failure> {
 
 #[cold]
 fn count_message_of(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Failure> {
+    if thread.watch.is_on && thread.over_by_tape() == Some(true) {
+        // In the recording, there was no such message.
+        unwind::kill(thread);
+        return Err(Failure::elsewhere());
+    }
     match draw(sandbox, 1, |budgets| budgets.messages, |sandbox| &sandbox.0.messages) {
         Ok(_) => Ok(()),
         Err(empty) => Err(refuse(thread, empty, Reason::Messages)),

@@ -49,6 +49,7 @@ use squall_heap::{Object, Tracer, Word};
 
 use crate::concurrency::embedding::errands;
 use crate::concurrency::isolation;
+use crate::concurrency::outputs;
 use crate::concurrency::promises;
 use crate::concurrency::strands;
 use crate::execution::stack_traces;
@@ -58,6 +59,7 @@ use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::string::{make_string, symbol_object};
 use crate::state::items::{Item, ItemKind};
 use crate::state::recording;
+use crate::state::replays;
 use crate::state::sandbox::{self as state, Budgets, Grants, Reason, SandboxRef, slots};
 use crate::state::strand::{Ending, Standing, StrandRef};
 use crate::state::thread::{Thread, Window, allocated};
@@ -210,6 +212,17 @@ fn end(vm: &'static Vm, sandbox: SandboxRef, reason: Reason, report: String) -> 
     ended
 }
 
+/// The strand that runs here ends, or a turn does not begin, since its sandbox is over: a recording has that, and in a replay the
+/// sandbox is over by it.
+pub fn note_over(thread: &mut Thread) {
+    let Some(sandbox) = thread.tape_over() else { return };
+    let (reason, report) = match thread.end_by_tape(sandbox) {
+        Some(recorded) => (replays::sandboxes::reason_of(&recorded), recorded.report),
+        None => (Reason::Terminated, String::new()),
+    };
+    end(thread.vm, sandbox, reason, report);
+}
+
 /// Ends the strands of a sandbox that is over, reports that, and settles the promise for it. *GC point.*
 fn clear(thread: &mut Thread, sandbox: SandboxRef) {
     thread.note(Kind::SandboxEnded, || [recording::number_of_object(sandbox.object())]);
@@ -218,10 +231,7 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
     // A guest that may not write writes no reports of its own sandboxes, either.
     let around = sandbox.chain().nth(1);
     let is_shown = around.is_none_or(|around| around.refusing(grants::CONSOLE).is_none());
-    if reason != Reason::Terminated && is_shown {
-        let report = sandbox.report();
-        thread.mutator.native(|| vm.host().write_error(&report));
-    }
+    outputs::write_report(thread, sandbox, reason != Reason::Terminated && is_shown);
     let inner = vm.sandboxes.used().into_iter().filter(|other| other.is_in(sandbox));
     inner.for_each(|inner| vm.sandboxes.set_not_due(inner));
     end_strands(thread, sandbox);
@@ -254,7 +264,10 @@ fn end_strands(thread: &mut Thread, sandbox: SandboxRef) {
     });
     for index in 0..thread.message.len() {
         let object = thread.message[index].object();
-        _ = strands::terminate(thread, object);
+        // In a replay, some have still to do what they have done in the recording.
+        if StrandRef::of_object(object).is_none_or(|strand| thread.ends_now(strand)) {
+            _ = strands::terminate(thread, object);
+        }
     }
     thread.message.clear();
 }

@@ -63,6 +63,8 @@ fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         messages: budget(array.element(3))?,
         time: budget(array.element(4))?,
     };
+    // In a replay, its strands end where they have ended in the recording.
+    let budgets = if thread.repeats() { Budgets::default() } else { budgets };
     sandbox::make(thread, name, budgets, grants, Some((window, 3))).map(Object::word)
 }
 

@@ -23,13 +23,14 @@ use crate::concurrency::{foreign, outputs};
 use crate::execution::stack_traces;
 use crate::library::primitives::{
     self, channels, embedding, files, foreign as calls_of_c, locks, native_threads, resources,
-    sandboxes, strands, system,
+    strands, system,
 };
 use crate::model::outcome::{Failure, Meeting, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::string::text_argument;
-use crate::state::replays::inputs::{ANSWERED, AWAITED, CALLBACK};
+use crate::state::replays::inputs::{ANSWERED, AWAITED, CALLBACK, SANDBOX};
+use crate::state::replays::sandboxes;
 use crate::state::replays::{Answer, REFUSED, unheld};
 use crate::state::strand::{Model, ORDINARY_PRIORITY, StrandRef};
 use crate::state::thread::{Thread, Window};
@@ -133,6 +134,8 @@ macro_rules! inputs {
             Primitive::ordinary("transactionBegin", |thread, _| taped::begin(thread)),
             Primitive::ordinary("transactionCommit", |thread, _| taped::commit(thread)),
             Primitive::ordinary(MAKE_CALLBACK, make_callback),
+            Primitive::effect(MAKE_SANDBOX, make_sandbox),
+            Primitive::effect(END_SANDBOX, end_sandbox),
             Primitive::ordinary("repeatForeignCall:as:", go_on_after_callback),
             Primitive::ordinary("leaveForeignCall:as:", leave_callback),
             Primitive::effect(AWAITING, await_resource),
@@ -238,6 +241,9 @@ inputs! {
     83 "foreignCallLeaf:with:with:";
     84 "foreignCallLeaf:with:with:with:";
     85 "foreignCall:arguments:";
+    86 "sandboxReason:";
+    87 "sandboxReport:";
+    88 "sandboxUsage:";
 
     ordered
     "sleep:"
@@ -300,7 +306,6 @@ static REFUSED_GROUPS: &[(&[Primitive], Primitive)] = &[
     (calls_of_c::PRIMITIVES, refusing!("callbacks of C from other native threads")),
     (locks::PRIMITIVES, refusing!("this operation on locks")),
     (native_threads::PRIMITIVES, refusing!("this operation on native threads")),
-    (sandboxes::PRIMITIVES, refusing!("sandboxes")),
     (strands::PRIMITIVES, refusing!("this operation on strands")),
 ];
 
@@ -423,6 +428,58 @@ fn make_callback(thread: &mut Thread, window: Window) -> Outcome {
     }
     outcome
 }
+
+/// Makes a sandbox. A replay does so, too, and gives it the number that it has in the recording. *GC point.*
+fn make_sandbox(thread: &mut Thread, window: Window) -> Outcome {
+    if let Err(outcome) = begin_effect(thread, MAKE_SANDBOX) {
+        return outcome;
+    }
+    let answer = thread.input(SANDBOX);
+    let number = match gates::asked(thread, answer) {
+        Ok(Asked::Ask) => {
+            let number = thread.number_of_new_sandbox();
+            thread.note_input(SANDBOX, &number.to_le_bytes());
+            number
+        }
+        Ok(Asked::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
+        Ok(_) => return primitives::find(MAKE_SANDBOX).run(thread, window),
+        Err(outcome) => return outcome,
+    };
+    let outcome = primitives::find(MAKE_SANDBOX).run(thread, window);
+    if let Outcome::Return(sandbox) = outcome {
+        sandboxes::set_number(sandbox, number);
+    }
+    outcome
+}
+
+/// Ends a sandbox, which may be over already. *GC point.*
+fn end_sandbox(thread: &mut Thread, window: Window) -> Outcome {
+    if let Err(outcome) = begin_effect(thread, END_SANDBOX) {
+        return outcome;
+    }
+    let answer = thread.input(ANSWERED);
+    match gates::asked(thread, answer) {
+        Ok(Asked::Ask) => {
+            let outcome = primitives::find(END_SANDBOX).run(thread, window);
+            note(thread, window, (ANSWERED, END_SANDBOX), outcome)
+        }
+        Ok(Asked::Known(bytes)) => {
+            let outcome = known(thread, window, END_SANDBOX, &bytes);
+            if matches!(outcome, Outcome::Return(Word::TRUE)) {
+                _ = primitives::find(END_SANDBOX).run(thread, window);
+            }
+            outcome
+        }
+        Ok(_) => primitives::find(END_SANDBOX).run(thread, window),
+        Err(outcome) => outcome,
+    }
+}
+
+/// The primitive that ends a sandbox.
+const END_SANDBOX: &str = "sandboxTerminate:";
+
+/// The primitive that makes a sandbox.
+const MAKE_SANDBOX: &str = "newSandbox:granting:budgets:promise:error:";
 
 /// The primitive that makes a callback of C.
 const MAKE_CALLBACK: &str = "foreignLibrary:callback:do:server:repeater:";
@@ -627,6 +684,9 @@ fn prioritize(thread: &mut Thread, window: Window) -> Outcome {
     {
         return refuse(thread, "the priority of a green thread of another actor");
     }
+    if thread.sandbox.is_some() {
+        return refuse(thread, "priorities of green threads in sandboxes");
+    }
     let outcome = primitives::find("strand:priority:").run(thread, window);
     counted(thread, outcome)
 }
@@ -705,6 +765,10 @@ fn spawn(thread: &mut Thread, window: Window, name: &'static str) -> Outcome {
         Some((_, index)) => window.get(*index) != ordinary,
         None => PARALLEL.contains(&name),
     };
+    // In a sandbox, polls are in no recording.
+    if thread.sandbox.is_some() && is_counted && priority.is_some() {
+        return refuse(thread, "priorities of green threads in sandboxes");
+    }
     // At which polls its strands take turns is not recorded.
     if thread.transaction.is_some() {
         return refuse(thread, "transactions that several strands execute");

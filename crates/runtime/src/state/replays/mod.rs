@@ -30,6 +30,7 @@ mod mailboxes;
 mod player;
 mod polls;
 mod recorder;
+pub mod sandboxes;
 mod transactions;
 
 use std::cell::Cell;
@@ -94,6 +95,8 @@ pub struct Repeated {
     entity: Cell<Option<Entity>>,
     /// Whether the strand that runs here is about to wait for its place, which ends no item.
     is_at_gate: Cell<bool>,
+    /// Whether the strand that runs here ends, since its sandbox is over.
+    is_over: Cell<bool>,
     /// The number of the last message.
     last_number: Cell<u32>,
 }
@@ -105,8 +108,8 @@ impl Tape {
             Replays::Record(recorder) => Tape::Records(Notes::new(recorder)),
             Replays::Replay(player) => {
                 let (entity, is_at_gate) = (Cell::new(None), Cell::new(false));
-                let last_number = Cell::new(0);
-                Tape::Replays(Repeated { player, entity, is_at_gate, last_number })
+                let (is_over, last_number) = (Cell::new(false), Cell::new(0));
+                Tape::Replays(Repeated { player, entity, is_at_gate, is_over, last_number })
             }
         }))
     }
@@ -271,6 +274,9 @@ impl Thread {
     /// A strand runs here from now on.
     fn resume_piece(&self, tape: &Tape) {
         let Some(strand) = self.running_strand() else { return };
+        if let Tape::Replays(repeated) = tape {
+            repeated.is_over.set(false);
+        }
         let vat = exclusive_vat(strand);
         let is_turn = vat.is_some_and(|vat| vat.turn() == Some(strand));
         if !is_turn && !strand.is_told() {
@@ -336,6 +342,7 @@ impl Thread {
             Tape::Records(notes) => notes.enter_turn(number, vat.begin_item(), message),
             Tape::Replays(repeated) => {
                 self.leave_piece();
+                repeated.is_over.set(false);
                 repeated.entity.set(Some(Entity::Vat(number)));
                 let what = What::Turn(message);
                 if let Err(text) = repeated.player.begin(number, NO_STRAND_YET, what) {

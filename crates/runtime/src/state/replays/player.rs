@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use squall_events::replay::digest;
 use squall_events::replay::{
-    BLOCK, EndsAt, Entity, Event, Extent, Item, LAST_NUMBER, Part, Recording, Run, What,
+    BLOCK, EndsAt, Entity, Event, Extent, Item, LAST_NUMBER, Part, Recording, Run, SandboxEnd, What,
 };
 use squall_heap::{Object, RootAddress, Word};
 
+use super::sandboxes;
 use crate::state::strand::StrandRef;
 
 /// The number of messages that nobody has sent of whom the recording tells.
@@ -38,6 +39,8 @@ pub struct Player {
     modules: HashMap<String, u64>,
     /// Whether the recording reaches up to the end of the run.
     pub is_whole: bool,
+    /// The ends of sandboxes, by their numbers.
+    pub(super) sandboxes: HashMap<u64, SandboxEnd>,
 }
 
 pub(super) struct Playing {
@@ -208,6 +211,7 @@ impl Player {
             divergence: OnceLock::new(),
             modules: recording.modules,
             is_whole: recording.end.is_some(),
+            sandboxes: recording.sandboxes,
         }
     }
 
@@ -438,7 +442,7 @@ impl Player {
                 Ok(event.map_or(Next::Unknown, Next::Event))
             }
             // It has come further than in the recording, and waits for its end.
-            Some(Event::Killed(_)) => Ok(Next::Finished),
+            Some(Event::Killed(_) | Event::Over) => Ok(Next::Finished),
             Some(event) => Err(format!("{entity} does something else: in the recording, {event}")),
             None if !is_last => Err(format!("a turn of {entity} does more than in the recording")),
             None if self.is_whole => Ok(Next::Finished),
@@ -569,6 +573,9 @@ impl Player {
     pub(super) fn ends(&self, entity: Entity) -> Option<bool> {
         let state = self.state.lock();
         let Entity::Strand(strand) = entity else { return None };
+        if state.strands.get(&strand).is_some_and(sandboxes::is_over) {
+            return Some(true);
+        }
         if !state.ended.contains(&strand) {
             return None;
         }

@@ -50,7 +50,8 @@ impl Thread {
     /// The vat of the strand that runs here is counted from now on. Answers whether the strand, which counts from here on, has to
     /// go on in other code.
     pub fn begin_counted_vat(&mut self) -> bool {
-        let Some(vat) = self.strand().vat().filter(|vat| !vat.is_counted()) else { return false };
+        let vat = self.strand().vat().filter(|vat| !vat.is_counted() && vat.sandbox().is_none());
+        let Some(vat) = vat else { return false };
         match self.tape.as_deref() {
             Some(Tape::Records(notes)) if notes.is_in_piece() => vat.set_counted(),
             Some(Tape::Replays(repeated)) if repeated.entity.get().is_some() => {
@@ -243,7 +244,7 @@ impl Thread {
         self.is_wanted(vat, strand, wanted) && self.doomed(vat, identity).is_some()
     }
 
-    fn is_wanted(&self, vat: VatRef, strand: StrandRef, wanted: Wanted) -> bool {
+    pub(super) fn is_wanted(&self, vat: VatRef, strand: StrandRef, wanted: Wanted) -> bool {
         match wanted {
             Wanted::Strand(identity) => identity == recording::number_of(strand),
             Wanted::SameTurn => vat.turn() == Some(strand),
@@ -254,6 +255,9 @@ impl Thread {
     /// In a replay: the strand of a counted vat with this identity, if it has been ended by another one, and its next item
     /// is the one in which it ends, having waited.
     pub fn doomed(&self, vat: VatRef, identity: u64) -> Option<StrandRef> {
+        if let Some(strand) = self.over_in_wait(vat, identity) {
+            return Some(strand);
+        }
         let Some(Tape::Replays(repeated)) = self.tape.as_deref() else { return None };
         let word = repeated.player.doomed(vat.number(self.vm), identity)?;
         let strand = word.as_object().and_then(StrandRef::of_object)?;

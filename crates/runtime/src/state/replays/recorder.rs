@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use squall_events::replay::{
-    Appender, AtPoll, BLOCK, End, EndsAt, Entity, Events, Extent, LAST_NUMBER, Writer, digest,
-    long_input,
+    Appender, AtPoll, BLOCK, End, EndsAt, Entity, Events, Extent, LAST_NUMBER, SandboxEnd, Writer,
+    digest, long_input, sandbox_ended,
 };
 
 use crate::state::fences;
@@ -57,6 +57,8 @@ pub struct Recorder {
     places: AtomicU64,
     /// What came from outside for strands, by their identities, that have to wait for their vats before they may note it.
     late: Mutex<HashMap<u64, Vec<Input>>>,
+    /// How many sandboxes were made.
+    pub(super) sandboxes: AtomicU64,
     /// How many polls threads and tasks that do not run have come to, by their identities.
     pub(super) polls: Mutex<HashMap<u64, u64>>,
     is_closed: AtomicBool,
@@ -75,6 +77,7 @@ impl Recorder {
             order: Mutex::new(0),
             places: AtomicU64::new(0),
             late: Mutex::default(),
+            sandboxes: AtomicU64::new(0),
             polls: Mutex::default(),
             is_closed: AtomicBool::new(false),
             failure: OnceLock::new(),
@@ -411,7 +414,7 @@ impl Notes {
 
     /// Appends an event of the piece that runs here, unless the recording is closed.
     #[inline]
-    fn note(&self, append: impl FnOnce(&mut Appender<'_>)) {
+    pub(super) fn note(&self, append: impl FnOnce(&mut Appender<'_>)) {
         if !self.is_in_piece() {
             return;
         }
@@ -534,6 +537,13 @@ impl Notes {
     /// A transaction has read what operations before this place have done.
     pub fn after(&self, place: u64) {
         self.note(|events| events.after(place - self.place.replace(place)));
+    }
+
+    /// A sandbox has ended like this.
+    pub(super) fn ended(&self, sandbox: u64, end: &SandboxEnd) {
+        if !self.is_closed() {
+            self.write(&sandbox_ended(sandbox, end));
+        }
     }
 
     /// A strand was woken at this place, since its time was over or something outside was ready.
