@@ -95,6 +95,9 @@ unsafe impl RootSource for Roots {
             self.vm.concurrency().early.keep(tracer);
             self.vm.transactions.sleepers.keep(tracer);
             self.vm.sandboxes.keep_orphans(tracer);
+            if self.vm.options.replays.is_some() {
+                self.vm.strands.keep_guests(tracer);
+            }
         }
     }
 

@@ -34,6 +34,9 @@ use crate::state::thread::Thread;
 /// The clock.
 pub const CLOCK: &str = "host:clock";
 
+/// The end and the state of the program.
+pub const SYSTEM: &str = "system";
+
 /// Where output goes.
 pub const CONSOLE: &str = "host:console";
 

@@ -126,20 +126,30 @@ pub fn count_message(thread: &mut Thread) -> Result<(), Failure> {
 
 #[cold]
 fn count_message_of(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Failure> {
-    if thread.watch.is_on && thread.over_by_tape() == Some(true) {
-        // In the recording, there was no such message.
-        unwind::kill(thread);
-        return Err(Failure::elsewhere());
-    }
+    refuse_by_tape(thread)?;
     match draw(sandbox, 1, |budgets| budgets.messages, |sandbox| &sandbox.0.messages) {
         Ok(_) => Ok(()),
         Err(empty) => Err(refuse(thread, empty, Reason::Messages)),
     }
 }
 
+/// In a replay, there are no budgets. If one was exceeded by the message or strand that is about to be made, the strand that runs here
+/// ends now. *GC point.*
+fn refuse_by_tape(thread: &mut Thread) -> Result<(), Failure> {
+    if !thread.watch.is_on
+        || thread.running_strand().is_none()
+        || thread.over_by_tape() != Some(true)
+    {
+        return Ok(());
+    }
+    unwind::kill(thread);
+    Err(Failure::elsewhere())
+}
+
 /// A strand of this sandbox is about to be made. *GC point* if there may be none: then the strand that runs here has
 /// been ended.
 pub fn count_strand(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Failure> {
+    refuse_by_tape(thread)?;
     sandbox.chain().for_each(|sandbox| _ = sandbox.0.strands.fetch_add(1, Ordering::Relaxed));
     let is_full = |sandbox: &SandboxRef| {
         let count = sandbox.0.strands.load(Ordering::Relaxed);

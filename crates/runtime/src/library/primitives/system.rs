@@ -68,14 +68,14 @@ pub static PRIMITIVES: &[Primitive] = &[
         call_kernel(thread, "uncaught:", window.get(0))
     }),
     Primitive::ordinary("arguments", |thread, _| {
-        let granted = grants::check(thread, SYSTEM, "the command line");
+        let granted = grants::check(thread, grants::SYSTEM, "the command line");
         answer(granted.and_then(|()| messages::program_arguments(thread)))
     }),
     Primitive::ordinary("milliseconds", |thread, _| answer(time(thread, milliseconds))),
     Primitive::ordinary("microseconds", |thread, _| answer(time(thread, microseconds))),
     Primitive::ordinary("collectGarbage", |thread, _| answer(collect(thread))),
     Primitive::ordinary("memoryStatistics", |thread, _| {
-        let granted = grants::check(thread, SYSTEM, "the machine's memory");
+        let granted = grants::check(thread, grants::SYSTEM, "the machine's memory");
         answer(granted.and_then(|()| memory_statistics(thread)))
     }),
 ];
@@ -88,7 +88,7 @@ fn is_main(thread: &Thread) -> bool {
 
 /// Keeps the blocks for the end of the program. They belong to the main vat.
 fn set_exit_hooks(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    grants::check(thread, SYSTEM, "the end of the program")?;
+    grants::check(thread, grants::SYSTEM, "the end of the program")?;
     if !is_main(thread) {
         let what = make_string(thread, "an exit hook outside of the program's main actor")?;
         return Err(Failure::with(FailureReason::NotSupported, what, Word::NIL));
@@ -97,11 +97,8 @@ fn set_exit_hooks(thread: &mut Thread, window: Window) -> Result<Word, Failure> 
     Ok(Word::NIL)
 }
 
-/// The grant that a sandbox needs for most of this.
-const SYSTEM: &str = "system";
-
 fn collect(thread: &mut Thread) -> Result<Word, Failure> {
-    grants::check(thread, SYSTEM, "a collection")?;
+    grants::check(thread, grants::SYSTEM, "a collection")?;
     thread.mutator.collect(CollectionKind::Full);
     Ok(Word::NIL)
 }
@@ -164,7 +161,7 @@ fn answer_exit(
     let Some(code) = code.map(i32::from) else {
         return Failure::argument(window.get(0)).into();
     };
-    if let (Some(sandbox), false) = (thread.sandbox, grants::allows(thread, SYSTEM)) {
+    if let (Some(sandbox), false) = (thread.sandbox, grants::allows(thread, grants::SYSTEM)) {
         return sandbox::exit(thread, sandbox).into();
     }
     let vm = thread.vm;

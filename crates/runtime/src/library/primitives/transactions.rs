@@ -34,11 +34,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("transactionReport", |thread, _| answer(report(thread))),
 ];
 
-/// The grant that the statistics need: they are about all of the program, others' transactions included.
-const SYSTEM: &str = "system";
-
 fn check(thread: &mut Thread) -> Result<(), Failure> {
-    grants::check(thread, SYSTEM, "the transactions of the program")
+    grants::check(thread, grants::SYSTEM, "the transactions of the program")
 }
 
 /// The report so far. *GC point.*

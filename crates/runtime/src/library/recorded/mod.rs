@@ -833,7 +833,10 @@ fn exit(thread: &mut Thread, window: Window) -> Outcome {
     if let Err(outcome) = begin_effect(thread, "exit:") {
         return outcome;
     }
+    // Else the sandbox ends.
+    let may_end = thread.sandbox.is_none() || grants::allows(thread, grants::SYSTEM);
     if let Some(code) = window.get(0).as_small_integer().and_then(|code| u8::try_from(code).ok())
+        && may_end
         && thread.waits_to_end(i32::from(code))
     {
         waiting::park(thread, Word::NIL);

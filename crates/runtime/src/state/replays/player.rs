@@ -113,7 +113,7 @@ pub(super) struct PlayedVat {
     /// What the item that runs, or ran last, has still to do.
     pub(super) current: Part,
     /// The identity of the strand whose item runs; 0 if none does.
-    open: u64,
+    pub(super) open: u64,
     /// How many polls it has come to, if the vat is counted.
     pub(super) polls: u64,
 }

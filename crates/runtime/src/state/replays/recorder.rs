@@ -278,6 +278,12 @@ impl Notes {
     /// The piece that runs here stops, and may go on elsewhere: how many numbers it has taken here must be known, even if
     /// nothing else follows in the block.
     pub fn pause(&self) {
+        self.count();
+        self.leave();
+    }
+
+    /// How many numbers the piece that runs here has taken is known from here on.
+    fn count(&self) {
         if self.is_begun.get() && self.has_numbers.get() {
             if !self.events.has_room(0) {
                 self.write(&[]);
@@ -286,7 +292,6 @@ impl Notes {
                 self.has_numbers.set(false);
             }
         }
-        self.leave();
     }
 
     /// What follows belongs to a piece. The beginning of a vat's piece is noted at once, that of others at their first event.
@@ -414,7 +419,7 @@ impl Notes {
 
     /// Appends an event of the piece that runs here, unless the recording is closed.
     #[inline]
-    pub(super) fn note(&self, append: impl FnOnce(&mut Appender<'_>)) {
+    fn note(&self, append: impl FnOnce(&mut Appender<'_>)) {
         if !self.is_in_piece() {
             return;
         }
@@ -537,6 +542,15 @@ impl Notes {
     /// A transaction has read what operations before this place have done.
     pub fn after(&self, place: u64) {
         self.note(|events| events.after(place - self.place.replace(place)));
+    }
+
+    /// The strand that runs here begins to end, since its sandbox is over; or the turn does not begin. What it has sent is known.
+    pub(super) fn over(&self) {
+        self.note(|events| events.over());
+        self.count();
+        if self.is_begun.replace(false) {
+            self.piece.set(self.continued());
+        }
     }
 
     /// A sandbox has ended like this.

@@ -19,13 +19,14 @@ use std::sync::atomic::Ordering;
 use squall_events::replay::{Entity, Event, Part, Run, SandboxEnd, What};
 use squall_heap::Word;
 
-use super::player::Player;
-use super::recorder::{Notes, Recorder};
+use super::player::{PlayedVat, Player};
+use super::recorder::Recorder;
 use super::{Repeated, Tape, exclusive_vat};
 use crate::state::recording;
 use crate::state::sandbox::{Reason, SandboxRef};
 use crate::state::strand::StrandRef;
 use crate::state::thread::Thread;
+use crate::state::transactions::record::Stage;
 use crate::state::vat::VatRef;
 
 /// Recording.
@@ -88,12 +89,6 @@ impl Thread {
     }
 }
 
-impl Notes {
-    fn over(&self) {
-        self.note(|events| events.over());
-    }
-}
-
 /// Replaying.
 impl Thread {
     /// In a replay: whether what runs here is to end, since its sandbox is over. None if the recording does not tell of it.
@@ -103,6 +98,11 @@ impl Thread {
         let entity = repeated.entity.get()?;
         if repeated.is_over.get() {
             return Some(true);
+        }
+        // A transaction that has begun in a replay commits, or has an effect.
+        let taped = self.transaction.as_ref().and_then(|transaction| transaction.taped.as_ref());
+        if taped.is_some_and(|taped| matches!(taped.stage, Stage::Open(_))) {
+            return Some(false);
         }
         repeated.player.ends_with_sandbox(entity)
     }
@@ -167,7 +167,8 @@ impl Player {
     /// Whether the next item of a vat, which is no new turn, is the end of its strand with the sandbox.
     fn ends_next(&self, vat: u64) -> bool {
         let state = self.state.lock();
-        let item = state.vats.get(&vat).and_then(|played| played.items.front());
+        let stands = |played: &&PlayedVat| played.open == 0 && played.current.events.is_empty();
+        let item = state.vats.get(&vat).filter(stands).and_then(|played| played.items.front());
         item.is_some_and(|item| {
             item.part.events.front() == Some(&Event::Over) && !matches!(item.what, What::Turn(_))
         })

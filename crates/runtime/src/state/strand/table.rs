@@ -16,6 +16,7 @@ use squall_heap::{CollectionKind, RootAddress, Tracer};
 use super::{
     ANY_SIZE, LARGE, LARGEST, MEDIUM, SIZES, SMALL, Strand, StrandRef, WithBottom, visit_touched,
 };
+use crate::state::sandbox::SandboxRef;
 use crate::state::stack::{Bottom, Stack};
 
 /// All strands: slabs of native memory, with a list of those that are free.
@@ -161,6 +162,17 @@ impl Strands {
                 }
             });
         }
+    }
+
+    /// Keeps the strands of sandboxes that can still end, while a run is recorded or repeats a recording: a strand that nothing can wake
+    /// is not lost then, but ends with its sandbox, whenever collections happen.
+    pub(crate) fn keep_guests(&self, tracer: &mut Tracer<'_>) {
+        self.for_each(|strand| {
+            let mut chain = strand.sandbox().into_iter().flat_map(SandboxRef::chain);
+            if chain.any(|sandbox| tracer.is_live(sandbox.object())) {
+                strand.object.keep(tracer);
+            }
+        });
     }
 
     /// Follows the strand objects that survive; answers the strands whose objects are dead, so that
