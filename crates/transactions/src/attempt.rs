@@ -91,6 +91,11 @@ impl<N> Default for Attempt<N> {
 }
 
 impl<N: Copy> Attempt<N> {
+    /// How many bytes the reads take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.reads.as_slice())
+    }
+
     /// Begins: from now on, all reads are current as of one time.
     #[inline]
     pub fn begin(&mut self, space: &Space) {

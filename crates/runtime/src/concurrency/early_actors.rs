@@ -7,7 +7,7 @@
 //! ([`crate::concurrency::values`]). If one of them never ends, the actor never begins.
 //!
 //! A vat is held by its flag *scheduled*, without being in a run queue; a strand is ready without
-//! being in one.
+//! being in one. The end of a sandbox releases the vats that it holds: their messages find it over.
 //!
 //! An initializer may end with an exception, and then its object is not complete. The object is dead as soon as the
 //! program drops it. So the list here keeps nothing alive: what is held is a root as long as all objects that it waits
@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::concurrency::waiting::{self, Place};
+use crate::state::sandbox::SandboxRef;
 use crate::state::strand::{Claimed, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
@@ -150,6 +151,12 @@ pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
     match held {
         Held::Vat(vat) => vat.hold(),
         Held::Strand(strand) => strand.set_held(true),
+    }
+    // The end of the sandbox has released those that it found.
+    if let Held::Vat(vat) = held
+        && vat.sandbox().is_some_and(SandboxRef::is_over)
+    {
+        vat.release(thread);
     }
     // The initializers may have ended meanwhile.
     if let Some(held) = thread.vm.concurrency().early.set_held(key, held) {

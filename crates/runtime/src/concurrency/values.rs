@@ -194,6 +194,8 @@ fn objects_led_to(vm: &Vm, object: Object, question: Question) -> Option<LedTo> 
                 led_to.classes.push(object);
                 pending.extend(reached_from(object));
             }
+            // What counts as a value now has done so when the array was made.
+            Sharing::Elements if question == Question::Counts => {}
             Sharing::Elements => {
                 // No check ever fails for these.
                 led_to.instances.push(object);

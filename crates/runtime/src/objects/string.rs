@@ -444,3 +444,25 @@ impl Vm {
         symbol_object(thread, name)
     }
 }
+
+/// A text in which each control character is an escape, such as `\n` or `\u{1b}`; line ends may stay.
+pub fn without_controls(text: impl Iterator<Item = char>, keeps_lines: bool) -> String {
+    let mut escaped = String::new();
+    for character in text {
+        match controls_nothing(character, keeps_lines) {
+            true => escaped.push(character),
+            false => escaped.extend(character.escape_default()),
+        }
+    }
+    escaped
+}
+
+/// Whether a character neither controls a terminal nor ends a line; line ends may stay.
+pub fn controls_nothing(character: char, keeps_lines: bool) -> bool {
+    match character {
+        '\n' => keeps_lines,
+        // They end lines, too.
+        '\u{2028}' | '\u{2029}' => false,
+        _ => !character.is_control(),
+    }
+}

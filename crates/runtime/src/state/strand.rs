@@ -481,6 +481,13 @@ impl StrandRef {
         aside.as_ref().map_or(0, |aside| aside.works.bytes() as u64)
     }
 
+    /// The bytes that its transaction takes, unless it runs. Only while it stands.
+    pub(crate) fn transaction_bytes(self) -> u64 {
+        // SAFETY: while all mutators stand, no thread changes it.
+        let transaction = unsafe { &*self.transaction.as_ptr() };
+        transaction.as_ref().map_or(0, |transaction| transaction.bytes() as u64)
+    }
+
     /// Parks the strand, whose state is saved, and whose right the caller gives up.
     #[inline]
     fn park(self, wait: Wait) -> Parked {

@@ -610,9 +610,11 @@ impl VatRef {
         self.lock().schedule();
     }
 
-    /// Lets go on a vat that is held: it is in a run queue from now on.
+    /// Lets go on a vat that is held, if it is: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
-        self.owners.is_held.store(false, Ordering::Relaxed);
+        if !self.owners.is_held.swap(false, Ordering::Relaxed) {
+            return;
+        }
         let mut locked = self.lock();
         locked.let_go();
         self.enqueue(thread, locked);

@@ -178,7 +178,7 @@ pub fn owner(promise: Object) -> VatRef {
 }
 
 /// Whether a word is a promise that is not settled, or is none.
-fn is_pending(word: Word) -> bool {
+pub(crate) fn is_pending(word: Word) -> bool {
     let promise = word.as_object().filter(|object| object.layout() == known::PROMISE);
     promise.is_none_or(|promise| matches!(state(promise), State::Unresolved | State::Decided))
 }

@@ -9,9 +9,11 @@ use std::fmt::Write;
 use parking_lot::Mutex;
 use squall_heap::{Object, RootAddress, Word};
 
-use super::{RECORDED, slots};
+use super::{RECORDED, owner, slots};
 use crate::execution::stack_traces;
 use crate::model::function::Site;
+use crate::objects::far_reference::{far_reference, vat_of};
+use crate::objects::string::without_controls;
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 
@@ -75,7 +77,7 @@ pub fn report_unhandled(vm: &Vm) {
     let record = vm.concurrency().unhandled.0.lock();
     let mut text = String::new();
     for promise in record.kept.iter().filter_map(|kept| kept.as_object()) {
-        let error = stack_traces::describe_exception(vm, promise.slot(slots::OUTCOME));
+        let error = description(vm, promise);
         _ = writeln!(text, "broken promise without a reaction: {error}{}", place(promise));
     }
     if record.others > 0 {
@@ -85,6 +87,20 @@ pub fn report_unhandled(vm: &Vm) {
         vm.host().write_error(&text);
     }
 }
+
+/// The description of a promise's error. A guest controls no terminal by it, forges no line, and fills no screen.
+fn description(vm: &Vm, promise: Object) -> String {
+    let error = promise.slot(slots::OUTCOME);
+    let text = stack_traces::describe_exception(vm, error);
+    let vat = far_reference(error).map_or_else(|| owner(promise), vat_of);
+    match vat.sandbox() {
+        None => text,
+        Some(_) => without_controls(text.chars().take(LONGEST_OF_GUEST), false),
+    }
+}
+
+/// The most characters of a description of a guest's error.
+const LONGEST_OF_GUEST: usize = 1000;
 
 fn place(promise: Object) -> String {
     let Some(site) = site_of(promise) else { return String::new() };

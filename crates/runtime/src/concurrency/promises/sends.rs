@@ -198,6 +198,7 @@ fn defer(
         true => make(thread, here, origins::origin_of(Some(site)))?.word(),
         false => Word::NIL,
     };
+    effects::make_room(thread, window.len() + 1, 0)?;
     if let Some(effects) = effects::pending(thread) {
         effects.send(site, result, window.words());
     }

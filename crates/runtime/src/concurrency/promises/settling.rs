@@ -5,11 +5,11 @@ use squall_events::Kind;
 use squall_heap::{Object, RootHandle, Word};
 
 use super::{
-    BREAK, RESOLVE, State, is_pending, origins, owner, promise_in, reactions, set_state, slots,
-    state,
+    BREAK, RESOLVE, State, origins, owner, promise_in, reactions, set_state, slots, state,
 };
 use crate::concurrency::isolation::{self, leaving};
 use crate::concurrency::messages;
+use crate::concurrency::sandbox;
 use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
@@ -107,7 +107,7 @@ pub fn follow(thread: &mut Thread, here: VatRef, promise: Object, other: Object)
         && !leaving::is_within(owner(promise).sandbox(), sandbox)
     {
         // Others wait for it: if nobody has settled it when the sandbox ends, that does.
-        sandbox.add_awaited(other.word(), is_pending);
+        sandbox::add_awaited(thread, sandbox, other.word());
     }
     let depth = thread.mutator.root_depth();
     let (promise, other) =

@@ -42,8 +42,12 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
     }
     for strand in vm.strands.all().into_iter().filter(|strand| belongs(strand.sandbox())) {
         walk.add(strand.object.get());
-        walk.bytes += strand.stack_bytes() + strand.work_bytes();
+        walk.bytes += strand.stack_bytes() + strand.work_bytes() + strand.transaction_bytes();
     }
+    vm.look_at_threads(&mut |thread| {
+        let transaction = thread.transaction.as_ref().filter(|_| belongs(thread.sandbox));
+        walk.bytes += transaction.map_or(0, |transaction| transaction.bytes() as u64);
+    });
     vm.visit_running(&mut |thread, word| {
         if belongs(thread.sandbox) {
             walk.add(word);

@@ -293,8 +293,8 @@ fn pending_part(orphan: Word, sandbox: SandboxRef) -> Word {
     awaited.filter(is_in).map_or(orphan, Object::word)
 }
 
-/// Breaks the results of strands that were lost, and the promises that others wait for, and lets the vats go on whose turns these were: the messages that wait
-/// there find the sandbox over. *GC point.*
+/// Breaks the results of strands that were lost, and the promises that others wait for, and lets the vats go on whose turns these
+/// were, or that have not begun: the messages that wait there find the sandbox over. *GC point.*
 fn end_lost_turns(thread: &mut Thread, sandbox: SandboxRef) {
     let vm = thread.vm;
     let is_in = |other: &SandboxRef| other.is_in(sandbox);
@@ -308,5 +308,16 @@ fn end_lost_turns(thread: &mut Thread, sandbox: SandboxRef) {
     let vats = vm.vats.all().into_iter();
     for vat in vats.filter(|vat| vat.sandbox().as_ref().is_some_and(is_in)) {
         vat.forget_lost_turn(thread);
+        // The actor of an object whose initializer does not end: its messages find the sandbox over.
+        vat.release(thread);
+    }
+}
+
+/// Somebody outside waits from now on for a promise of this sandbox. If that is over, the promise breaks.
+pub fn add_awaited(thread: &Thread, sandbox: SandboxRef, promise: Word) {
+    sandbox.add_awaited(promise, promises::is_pending);
+    // The end may have come before.
+    if sandbox.is_over() {
+        errands::leave(thread.vm, move |thread| end_lost_turns(thread, sandbox));
     }
 }

@@ -238,10 +238,10 @@ pub(super) unsafe fn read(thread: &mut Thread, object: Object, place: impl Place
     if let Some(value) = transaction.writes.find(object, hash, place.index()) {
         return Some(value);
     }
-    if transaction.attempt.is_full() && !transaction.make_room_for_reads() {
-        calls::fail_here(thread, Failure::out_of_memory());
+    if transaction.attempt.is_full() && !make_room(thread, Transaction::make_room_for_reads) {
         return None;
     }
+    let transaction = running(thread);
     let is_taped = transaction.taped.is_some();
     if is_taped && taped::waits_to_read(thread) {
         return None;
@@ -303,16 +303,31 @@ pub(super) unsafe fn write(
     let memory = super::access::memory(thread);
     let pc = thread.state.pc as usize;
     let transaction = running(thread);
-    if transaction.writes.is_full() && !transaction.make_room_for_writes() {
-        calls::fail_here(thread, Failure::out_of_memory());
+    if transaction.writes.is_full() && !make_room(thread, Transaction::make_room_for_writes) {
         return false;
     }
+    let transaction = running(thread);
     let hash = object.identity_hash();
     let stripe = place.stripe(hash);
     if transaction.attempt.is_inevitable() {
         transaction.attempt.reserve(&memory.space, stripe);
     }
     transaction.writes.set(object, hash, place.index(), value, (stripe, pc));
+    true
+}
+
+/// Makes room in a list of the transaction that runs here, which counts as the memory of its sandbox; whether there is room. If not,
+/// the instruction fails.
+#[cold]
+fn make_room(thread: &mut Thread, grow: fn(&mut Transaction) -> bool) -> bool {
+    let transaction = running(thread);
+    let before = transaction.account.bytes();
+    if !grow(transaction) {
+        calls::fail_here(thread, Failure::out_of_memory());
+        return false;
+    }
+    let grown = transaction.account.bytes() - before;
+    thread.charge_memory(grown);
     true
 }
 

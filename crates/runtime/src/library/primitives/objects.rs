@@ -5,7 +5,6 @@ use squall_heap::Word;
 
 use super::answer;
 use super::arithmetic::mix;
-use super::strings::without_controls;
 use crate::concurrency::isolation;
 use crate::concurrency::transactions::access;
 use crate::concurrency::values::counts_as_value;
@@ -105,7 +104,7 @@ fn description_of_target(thread: &mut Thread, object: Word) -> Result<Word, Fail
     let text = stack_traces::describe_exception(thread.vm, far_reference::final_target(far));
     // A guest must not control the host's terminal, or forge a line of its log.
     let keeps_lines = far_reference::vat_of(far).sandbox().is_none();
-    let text = without_controls(text.chars(), keeps_lines);
+    let text = crate::objects::string::without_controls(text.chars(), keeps_lines);
     crate::objects::string::make_string(thread, &text)
 }
 

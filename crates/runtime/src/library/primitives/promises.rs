@@ -5,11 +5,11 @@ use squall_heap::{Object, Word};
 use super::answer;
 use super::strands::duration_argument;
 use crate::concurrency::early_actors::{self, Held};
-use crate::concurrency::isolation::make_far_reference;
+use crate::concurrency::isolation::{leaving, make_far_reference};
 use crate::concurrency::messages;
 use crate::concurrency::native_threads::home_argument;
 use crate::concurrency::promises;
-use crate::concurrency::sandbox::metering;
+use crate::concurrency::sandbox::{backlog, metering};
 use crate::concurrency::timers;
 use crate::concurrency::transactions::effects;
 use crate::concurrency::values::{self, Gift};
@@ -87,7 +87,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("promise:error:", |thread, window| {
         answer(settle(thread, window, promises::break_with))
     }),
-    Primitive::effect("after:do:", |thread, window| answer(do_after(thread, window))),
+    Primitive::effect("after:do:", |thread, window| match do_after(thread, window) {
+        Ok(outcome) => outcome,
+        Err(failure) => failure.into(),
+    }),
 ];
 
 /// Makes an actor whose mailbox has room for this many messages, or for any number without one, and whose turns have
@@ -170,6 +173,7 @@ fn settle(thread: &mut Thread, window: Window, how: Settling) -> Result<Word, Fa
     let here = vat::current(thread)?;
     let promise = window.get(0).as_object().filter(|object| object.layout() == known::PROMISE);
     let promise = promise.ok_or(Failure::argument(window.get(0)))?;
+    effects::make_room(thread, 2, 0)?;
     if let Some(effects) = effects::pending(thread) {
         effects.settle(how, window.get(0), window.get(1));
         return Ok(Word::NIL);
@@ -178,8 +182,9 @@ fn settle(thread: &mut Thread, window: Window, how: Settling) -> Result<Word, Fa
     Ok(Word::NIL)
 }
 
-/// Posts a message that evaluates a closure: to this vat, or to that of a far reference.
-fn do_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+/// Posts a message that evaluates a closure: to this vat, or to that of a far reference. If it leaves a sandbox of which many messages
+/// are under way, the strand waits, as behind a send. *GC point.*
+fn do_after(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let delay = duration_argument(window.get(0))?;
     metering::count_message(thread)?;
     let here = vat::current(thread)?;
@@ -197,6 +202,18 @@ fn do_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         message.set_element(&mut thread.mutator, messages::KIND, Word::NIL);
     }
     message.set_element(&mut thread.mutator, messages::RECEIVER, object);
-    timers::post_after(thread, delay, far.map_or(here, far_reference::vat_of), message);
-    Ok(Word::NIL)
+    let target = far.map_or(here, far_reference::vat_of);
+    let sandbox = here.sandbox().filter(|_| leaving::leaves(here, target));
+    if let Some(sandbox) = sandbox {
+        sandbox.begin_sending();
+        backlog::add(thread, sandbox, target, message);
+    }
+    timers::post_after(thread, delay, target, message);
+    let sandbox = sandbox.filter(|_| thread.transaction.is_none());
+    let Some(sandbox) = sandbox else { return Ok(Outcome::Return(Word::NIL)) };
+    let depth = thread.mutator.root_depth();
+    let answer = thread.mutator.push_root(Word::NIL);
+    let waits = backlog::wait_if_crowded(thread, sandbox, answer);
+    thread.mutator.truncate_roots(depth);
+    Ok(waits?.unwrap_or(Outcome::Return(Word::NIL)))
 }

@@ -17,8 +17,8 @@ use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::objects::string::{
-    NewString, Text, Width, is_string, loose_symbol, make_byte_string, make_character, make_string,
-    symbol_object, text_argument,
+    NewString, Text, Width, controls_nothing, is_string, loose_symbol, make_byte_string,
+    make_character, make_string, symbol_object, text_argument, without_controls,
 };
 use crate::state::thread::{Thread, Window};
 
@@ -216,27 +216,6 @@ fn escape_controls(thread: &mut Thread, window: Window) -> Result<Word, Failure>
     }
     let escaped = without_controls(text.chars(), keeps_lines);
     make_string(thread, &escaped)
-}
-
-/// A text in which each control character is an escape, such as `\n` or `\u{1b}`; line ends may stay.
-pub(super) fn without_controls(text: impl Iterator<Item = char>, keeps_lines: bool) -> String {
-    let mut escaped = String::new();
-    for character in text {
-        match controls_nothing(character, keeps_lines) {
-            true => escaped.push(character),
-            false => escaped.extend(character.escape_default()),
-        }
-    }
-    escaped
-}
-
-fn controls_nothing(character: char, keeps_lines: bool) -> bool {
-    match character {
-        '\n' => keeps_lines,
-        // They end lines, too.
-        '\u{2028}' | '\u{2029}' => false,
-        _ => !character.is_control(),
-    }
 }
 
 fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

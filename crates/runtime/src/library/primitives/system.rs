@@ -144,6 +144,11 @@ fn print(
         Err(failure) => return failure.into(),
     };
     let vm = thread.vm;
+    if effects::pending_output(thread).is_some()
+        && let Err(failure) = effects::make_room(thread, 0, text.len())
+    {
+        return failure.into();
+    }
     match effects::pending_output(thread) {
         Some(effects) => defer(effects, text),
         None => thread.mutator.native(|| write(vm.host(), &text)),

@@ -1,5 +1,5 @@
-//! The native memory of transactions for their uncommitted reads and writes, and its limit. A transaction
-//! asks here before its lists grow.
+//! The native memory of transactions for their uncommitted reads and writes and their pending effects, and its limit. A
+//! transaction asks here before its lists grow.
 //!
 //! This memory is outside of the heap. It has its own limit, since an endless transaction would take all memory
 //! otherwise: half of the heap's maximum, for all transactions together. A transaction that needs more gets the
@@ -47,6 +47,12 @@ impl Account {
         }
         taken.is_ok()
     }
+
+    /// Gives back some of it.
+    pub(crate) fn give_back(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.logs.left.fetch_add(bytes, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Account {
@@ -66,8 +72,10 @@ mod tests {
         let mut second = Account::new(logs);
         assert!(first.take(60) && second.take(40));
         assert!(!first.take(1));
+        second.give_back(10);
+        assert!(first.take(10) && !first.take(1));
         drop(second);
-        assert!(first.take(40) && !first.take(1));
+        assert!(first.take(30) && !first.take(1));
         assert_eq!(first.bytes(), 100);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use squall_events::replay::Extent;
-use squall_heap::{LayoutId, RootAddress};
+use squall_heap::{LayoutId, RootAddress, Word};
 use squall_transactions::{Attempt, Conflict};
 
 use super::Transactions;
@@ -61,6 +61,8 @@ pub struct Transaction {
     pub(crate) begun: Option<(Duration, u64)>,
     /// The memory that it has.
     pub(crate) account: Account,
+    /// The part of that for the pending effects.
+    pub(crate) effect_bytes: usize,
     /// Its part in a recording, or in a replay, if it has any.
     pub(crate) taped: Option<Box<Taped>>,
 }
@@ -115,6 +117,7 @@ impl Transaction {
             has_effect: false,
             begun: None,
             account: Account::new(&transactions.logs),
+            effect_bytes: 0,
             taped: None,
         })
     }
@@ -130,6 +133,23 @@ impl Transaction {
     pub(crate) fn is_large(&self) -> bool {
         const LARGE: usize = 1 << 18;
         self.account.bytes() > LARGE
+    }
+
+    /// Takes memory for an effect; whether there is enough.
+    pub(crate) fn take_for_effect(&mut self, bytes: usize) -> bool {
+        let taken = self.account.take(bytes);
+        self.effect_bytes += if taken { bytes } else { 0 };
+        taken
+    }
+
+    /// How many bytes its reads, writes and effects take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.attempt.bytes() + self.writes.bytes() + self.effect_bytes
+    }
+
+    /// Shows the words to a walk over objects, while all mutators stand.
+    pub(crate) fn words(&self) -> impl Iterator<Item = Word> {
+        self.writes.words().chain(self.effects.words.iter().copied())
     }
 
     pub(crate) fn length(&self) -> Length {
@@ -148,6 +168,7 @@ impl Transaction {
     pub(crate) fn reset(&mut self) {
         self.writes.clear();
         self.effects.clear();
+        self.account.give_back(std::mem::take(&mut self.effect_bytes));
         self.marks.clear();
         self.depth = 0;
         (self.takes_second, self.has_effect) = (false, false);

@@ -94,6 +94,18 @@ impl Writes {
         self.entries.len()
     }
 
+    /// How many bytes they take, with the journal.
+    pub fn bytes(&self) -> usize {
+        self.entries.len() * (size_of::<Entry>() + size_of::<[u32; 8]>())
+            + size_of_val(self.journal.as_slice())
+    }
+
+    /// The objects and values, those of the journal included.
+    pub fn words(&self) -> impl Iterator<Item = Word> {
+        let entries = self.entries.iter().flat_map(|entry| [entry.object, entry.value]);
+        entries.chain(self.journal.iter().map(|overwritten| overwritten.value))
+    }
+
     /// Whether the next write may need more memory.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
