@@ -68,9 +68,6 @@ unsafe impl RootSource for Roots {
         self.vm.concurrency().embedding.visit(visit);
         self.vm.sandboxes.visit(kind, visit);
         self.vm.modules.symbols.visit_objects(visit);
-        if kind == CollectionKind::Nursery {
-            self.vm.modules.symbols.visit_loose(visit);
-        }
     }
 
     fn visit_mutator_roots(
@@ -103,6 +100,9 @@ unsafe impl RootSource for Roots {
 
     fn visit_weak_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
         self.vm.concurrency().foreign.update(kind, tracer);
+        if kind == CollectionKind::Nursery {
+            self.vm.modules.symbols.update_young(tracer);
+        }
         if kind == CollectionKind::Full {
             self.vm.concurrency().early.update(tracer);
             let lost = self.vm.strands.update(tracer);

@@ -5,8 +5,8 @@
 //! kept beside the text, which makes their identity the text's, as the language demands.
 //!
 //! Most texts that programs make symbols of while they run are no names of code. Such a symbol is *loose*: an object without
-//! an index, which the table finds by its text. A full collection frees it if nothing else refers to it. If code needs the
-//! name after all, the symbol gets an index, with the object that it has.
+//! an index, which the table finds by its text. A collection frees it if nothing else refers to it, a nursery collection those that
+//! were made since the one before. If code needs the name after all, the symbol gets an index, with the object that it has.
 //!
 //! Protocol: the table is behind a read-write lock; a symbol with an index never changes or dies.
 
@@ -32,6 +32,8 @@ struct Inner {
     symbols: HashMap<&'static str, Symbol>,
     /// The objects of loose symbols. No text is in both maps.
     loose: HashMap<Box<str>, Word>,
+    /// The texts of those that were made since the last collection.
+    young: Vec<Box<str>>,
 }
 
 struct Entry {
@@ -80,7 +82,11 @@ impl SymbolTable {
             }
             return entry.object;
         }
-        *inner.loose.entry(text.into()).or_insert(object)
+        let Inner { loose, young, .. } = &mut *inner;
+        *loose.entry(text.into()).or_insert_with(|| {
+            young.push(text.into());
+            object
+        })
     }
 
     /// The text of a symbol.
@@ -117,16 +123,26 @@ impl SymbolTable {
         }
     }
 
-    /// Shows those of all loose symbols to the collector, in a nursery collection.
-    pub fn visit_loose(&self, visit: &mut dyn FnMut(RootAddress)) {
-        self.inner.write().loose.values_mut().for_each(|object| visit(RootAddress::from(object)));
+    /// Follows the objects of loose symbols that were made since the last collection and survive a nursery collection, and forgets
+    /// the others.
+    pub fn update_young(&self, tracer: &mut Tracer<'_>) {
+        let Inner { loose, young, .. } = &mut *self.inner.write();
+        for text in young.drain(..) {
+            if let Some(object) = loose.get_mut(&text)
+                && !tracer.update(object)
+            {
+                loose.remove(&text);
+            }
+        }
     }
 
     /// Follows the objects of loose symbols that survive a full collection, and forgets the others.
     pub fn update_loose(&self, tracer: &mut Tracer<'_>) {
-        let loose = &mut self.inner.write().loose;
+        let Inner { loose, young, .. } = &mut *self.inner.write();
+        young.clear();
         loose.retain(|_, object| tracer.update(object));
         if loose.len() < loose.capacity() / SPARSE {
+            young.shrink_to_fit();
             loose.shrink_to_fit();
         }
     }
