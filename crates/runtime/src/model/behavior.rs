@@ -174,6 +174,15 @@ impl Behavior {
         })
     }
 
+    /// About how many bytes it takes, with its entries in tables.
+    pub(crate) fn bytes(&self) -> usize {
+        const ENTRIES: usize = 512;
+        let (slots, members) = (self.slots.len(), self.members.len());
+        ENTRIES
+            + size_of::<Behavior>()
+            + 2 * (slots * size_of::<SlotCell>() + members * size_of::<Member>())
+    }
+
     /// The class side that goes with an instance side; `superclass` is that of the superclass, or
     /// for the root class the instance side of `Class`.
     pub(crate) fn class_side(

@@ -2,7 +2,7 @@
 //! behavior up here.
 //!
 //! Every definition with its superclass and mixins has one behavior, which is made when a class object first needs it and stays for
-//! good. Lookups and the collector's reports find behaviors by layout, without a lock; the lock is for threads that make them.
+//! good. A guest computes as many superclasses as it likes, so guests together get a part of the layouts only. Lookups and the collector's reports find behaviors by layout, without a lock; the lock is for threads that make them.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -58,19 +58,24 @@ impl BehaviorTable {
         self.layouts.get(layout)
     }
 
-    /// The behavior for a definition with this superclass and these mixins; made if it is new,
-    /// together with that of its class side. The class side of a class without a superclass inherits from `root_of_class_sides`.
+    /// The behavior for a definition with this superclass and these mixins; made if it is new, together with that of its class
+    /// side, and then also answers how many bytes that takes. The class side of a class without a superclass inherits from
+    /// `root_of_class_sides`.
     pub fn of_parts(
         &self,
         definition: &'static Definition,
         superclass: Option<&'static Behavior>,
         mixins: &[&'static Definition],
         root_of_class_sides: Option<&'static Behavior>,
-    ) -> Result<&'static Behavior, BehaviorFault> {
+        is_for_guest: bool,
+    ) -> Result<(&'static Behavior, usize), BehaviorFault> {
         let parts = Parts::of(definition, superclass, mixins);
         let mut made = self.made.lock();
         if let Some(&behavior) = made.by_parts.get(&parts) {
-            return Ok(behavior);
+            return Ok((behavior, 0));
+        }
+        if is_for_guest && made.numbers > MOST_WITH_GUESTS {
+            return Err(BehaviorFault::TooMany);
         }
         let class_super = match superclass {
             Some(superclass) => superclass.class_side.get().copied(),
@@ -94,9 +99,12 @@ impl BehaviorTable {
         _ = class_side.instance_side.set(behavior);
         _ = behavior.class_side.set(class_side);
         made.by_parts.insert(parts, behavior);
-        Ok(behavior)
+        Ok((behavior, behavior.bytes() + class_side.bytes()))
     }
 }
+
+/// A guest makes no behavior if more layout numbers than these are taken.
+const MOST_WITH_GUESTS: usize = LayoutId::MAX_NUMBER as usize / 4 * 3;
 
 impl Made {
     fn next_number(&self) -> u32 {

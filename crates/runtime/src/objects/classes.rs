@@ -14,6 +14,7 @@ use crate::model::lookup::ClassPath;
 use crate::model::module::Definition;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::string;
+use crate::state::sandbox;
 use crate::state::thread::{Thread, Window, allocated};
 use crate::state::vm::Vm;
 
@@ -49,7 +50,7 @@ fn behavior_slot(class: Object) -> &'static Behavior {
     unsafe { &*(part(class, BEHAVIOR).bits() as *const Behavior) }
 }
 
-/// The behavior for a definition with this superclass and these mixins.
+/// The behavior for a definition of the library with this superclass and these mixins.
 pub fn behavior(
     vm: &Vm,
     definition: &'static Definition,
@@ -59,7 +60,7 @@ pub fn behavior(
     // The class sides of roots are like all other objects instances of `Class`; while that does
     // not exist, the boot completes them later.
     let class = behavior_of_class(vm, vm.known_class(KnownClass::Class));
-    vm.behaviors.of_parts(definition, superclass, mixins, class)
+    vm.behaviors.of_parts(definition, superclass, mixins, class, false).map(|(made, _)| made)
 }
 
 /// The name of the class whose instances have this layout; for objects that only the machine knows, what they are.
@@ -159,8 +160,11 @@ pub fn make_class(
     if parts.len() < FIRST_MIXIN {
         return Err(Failure::argument(Word::NIL));
     }
-    let behavior = match behavior_for(vm, definition, parts)? {
-        Ok(behavior) => behavior,
+    let behavior = match behavior_for(vm, definition, parts, thread.sandbox.is_some())? {
+        Ok((behavior, bytes)) => {
+            charge_for(thread, behavior, bytes);
+            behavior
+        }
         Err(fault) => return Err(class_fault(thread, definition, fault)),
     };
     let travels = behavior.is_value || behavior.is_transfer;
@@ -186,6 +190,19 @@ pub fn make_class(
     Ok(object.word())
 }
 
+/// A class object is about to be made, for which a new behavior has taken so many bytes. That is never freed, and all that looks at
+/// the superclasses takes time.
+fn charge_for(thread: &mut Thread, behavior: &'static Behavior, bytes: usize) {
+    /// As many superclasses as an ordinary class has.
+    const USUAL: usize = 8;
+    /// The work for each further one.
+    const UNITS: usize = 20;
+    if thread.sandbox.is_some() {
+        sandbox::count_kept(thread, bytes);
+        thread.charge(UNITS * behavior.chain().count().saturating_sub(USUAL));
+    }
+}
+
 /// Whether vats may share all that a class with these parts leads to.
 fn leads_to_values(vm: &Vm, parts: Window) -> bool {
     let mut shared = std::iter::once(0).chain(SUPERCLASS_PART..parts.len());
@@ -209,7 +226,8 @@ fn behavior_for(
     vm: &Vm,
     definition: &'static Definition,
     parts: Window,
-) -> Result<Result<&'static Behavior, BehaviorFault>, Failure> {
+    is_for_guest: bool,
+) -> Result<Result<(&'static Behavior, usize), BehaviorFault>, Failure> {
     let superclass = match parts.get(2) {
         Word::NIL if may_be_root(vm, definition) => None,
         class => Some(class_argument(vm, class)?),
@@ -218,7 +236,9 @@ fn behavior_for(
         .map(|index| class_argument(vm, parts.get(index)))
         .map(|mixin| mixin.map(|behavior| behavior.definition.for_subclass_of(superclass)))
         .collect();
-    Ok(behavior(vm, definition.for_subclass_of(superclass), superclass, &mixins?))
+    let class = behavior_of_class(vm, vm.known_class(KnownClass::Class));
+    let definition = definition.for_subclass_of(superclass);
+    Ok(vm.behaviors.of_parts(definition, superclass, &mixins?, class, is_for_guest))
 }
 
 /// Whether a class may lack a superclass. Its objects do not understand the machine's own messages, so only the kernel
