@@ -75,7 +75,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(make_integer(thread, thread.strand().errno().into()))
     }),
     Primitive::ordinary("foreignErrorText:", |thread, window| answer(error_text(thread, window))),
-    Primitive::ordinary("repeatForeignCall:as:", only_in_replays),
+    Primitive::ordinary("repeatForeignCall:as:keeping:", only_in_replays),
     Primitive::ordinary("leaveForeignCall:as:", only_in_replays),
     Primitive::effect("foreignAnswer:with:", |thread, window| {
         answer(requests::answer(thread, window.get(0), window.get(1)))

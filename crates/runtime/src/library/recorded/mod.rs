@@ -136,7 +136,7 @@ macro_rules! inputs {
             Primitive::ordinary(MAKE_CALLBACK, make_callback),
             Primitive::effect(MAKE_SANDBOX, make_sandbox),
             Primitive::effect(END_SANDBOX, end_sandbox),
-            Primitive::ordinary("repeatForeignCall:as:", go_on_after_callback),
+            Primitive::ordinary("repeatForeignCall:as:keeping:", go_on_after_callback),
             Primitive::ordinary("leaveForeignCall:as:", leave_callback),
             Primitive::effect(AWAITING, await_resource),
             $(Primitive::effect($spawning, |thread, window| spawn(thread, window, $spawning)),)*
@@ -351,10 +351,20 @@ const CALL_OF_C: &str = "foreignCall:";
 /// In a replay: a block of the library evaluates the blocks that C has called, this one first, and answers what C has answered.
 /// *GC point.*
 fn begin_callbacks(thread: &mut Thread, window: Window, number: u64, bytes: &[u8]) -> Outcome {
-    match callbacks::called(thread, bytes) {
+    let arguments = array::make_of(thread, window.len() - 1, |_, index| Ok(window.get(index + 1)));
+    let arguments = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(arguments);
+    let called = callbacks::called(thread, bytes);
+    let arguments = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    match called {
         Some(Ok(call)) => {
             let number = Word::from_small_integer_unchecked(number as i64);
-            thread.message.extend([window.get(0), number, call]);
+            thread.message.extend([window.get(0), number, call, arguments]);
             Outcome::Evaluate
         }
         Some(Err(failure)) => failure.into(),
