@@ -10,8 +10,9 @@ use crate::concurrency::waiting::{self, Place};
 use crate::execution::unwind;
 use crate::model::function::Function;
 use crate::model::outcome::Outcome;
+use crate::model::symbols::Symbol;
 use crate::state::replays::inputs::RANDOM;
-use crate::state::replays::{Answer, ClassLook, Order, REFUSED};
+use crate::state::replays::{Answer, ClassLook, Order, REFUSED, number_of_class, number_of_module};
 use crate::state::services::ClassSlot;
 use crate::state::strand::StrandRef;
 use crate::state::thread::{Thread, Window};
@@ -79,19 +80,35 @@ pub fn class_in_slot(
         return ClassSlot::Empty;
     }
     thread.window = window;
-    match thread.look_for_class(accessor, || content(window) == Word::NIL) {
-        ClassLook::Recorded | ClassLook::Outside if content(window) == Word::NIL => {
-            ClassSlot::Empty
-        }
-        ClassLook::Recorded | ClassLook::Outside => ClassSlot::Filled(content(window)),
-        ClassLook::Empty => match in_order(thread, |thread| thread.note_class()) {
-            Ok(()) => ClassSlot::Empty,
-            Err(outcome) => ClassSlot::Later(outcome),
-        },
-        ClassLook::Filled => ClassSlot::Later(match can_ask_again(thread) {
-            true => begin_again(thread),
-            false => Outcome::Exit(REFUSED),
-        }),
+    match look(thread, number_of_class(accessor), || content(window) == Word::NIL) {
+        Ok(()) if content(window) == Word::NIL => ClassSlot::Empty,
+        Ok(()) => ClassSlot::Filled(content(window)),
+        Err(outcome) => ClassSlot::Later(outcome),
+    }
+}
+
+/// The strand has found no instance of a library's module. As for a [class](class_in_slot). *GC point.*
+pub fn look_for_module(thread: &mut Thread, name: Symbol) -> Result<(), Outcome> {
+    let vm = thread.vm;
+    if thread.transaction.is_some() {
+        return Ok(());
+    }
+    let number = number_of_module(vm.modules.symbols.text(name));
+    look(thread, number, || vm.roots.registered(name).is_none())
+}
+
+/// The strand looks for what has this number, which was not there a moment ago; this tells whether it is so still. What the call is
+/// to do if it is to look again later. *GC point.*
+fn look(
+    thread: &mut Thread,
+    number: [u8; 4],
+    is_missing: impl FnOnce() -> bool,
+) -> Result<(), Outcome> {
+    match thread.look_for_class(number, is_missing) {
+        ClassLook::Recorded | ClassLook::Outside => Ok(()),
+        ClassLook::Empty => in_order(thread, |thread| thread.note_class()),
+        ClassLook::Filled if can_ask_again(thread) => Err(begin_again(thread)),
+        ClassLook::Filled => Err(Outcome::Exit(REFUSED)),
     }
 }
 

@@ -64,7 +64,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
 ];
 
-fn name_argument(thread: &Thread, window: Window) -> Result<Symbol, Failure> {
+pub fn name_argument(thread: &Thread, window: Window) -> Result<Symbol, Failure> {
     let name = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     Ok(name.intern(thread.vm.modules.symbols))
 }

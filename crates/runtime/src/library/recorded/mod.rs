@@ -22,8 +22,8 @@ use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::{foreign, outputs};
 use crate::execution::stack_traces;
 use crate::library::primitives::{
-    self, channels, embedding, files, foreign as calls_of_c, locks, native_threads, resources,
-    strands, system,
+    self, channels, embedding, files, foreign as calls_of_c, locks, modules, native_threads,
+    resources, strands, system,
 };
 use crate::model::outcome::{Failure, Meeting, Outcome};
 use crate::model::primitive::{Primitive, Shape};
@@ -136,6 +136,12 @@ macro_rules! inputs {
             Primitive::ordinary(MAKE_CALLBACK, make_callback),
             Primitive::effect(MAKE_SANDBOX, make_sandbox),
             Primitive::effect(END_SANDBOX, end_sandbox),
+            Primitive::ordinary("libraryInstance:", |thread, window| {
+                registered(thread, window, "libraryInstance:")
+            }),
+            Primitive::ordinary("registryAt:", |thread, window| {
+                registered(thread, window, "registryAt:")
+            }),
             Primitive::ordinary("repeatForeignCall:as:keeping:", go_on_after_callback),
             Primitive::ordinary("leaveForeignCall:as:", leave_callback),
             Primitive::effect(AWAITING, await_resource),
@@ -246,6 +252,7 @@ inputs! {
     88 "sandboxUsage:";
 
     ordered
+    "registryAt:put:"
     "sleep:"
     "strandJoin:"
     "strandJoin:within:"
@@ -493,6 +500,21 @@ const MAKE_SANDBOX: &str = "newSandbox:granting:budgets:promise:error:";
 
 /// The primitive that makes a callback of C.
 const MAKE_CALLBACK: &str = "foreignLibrary:callback:do:server:repeater:";
+
+/// The instance of a library module, or another object of the whole program. Which strands find none, and make one, has its places.
+/// *GC point.*
+fn registered(thread: &mut Thread, window: Window, primitive: &str) -> Outcome {
+    let name = match modules::name_argument(thread, window) {
+        Ok(name) => name,
+        Err(failure) => return failure.into(),
+    };
+    if thread.vm.roots.registered(name).is_none()
+        && let Err(outcome) = gates::look_for_module(thread, name)
+    {
+        return outcome;
+    }
+    primitives::find(primitive).run(thread, window)
+}
 
 /// What has to precede the effect of the primitive with this name, in a transaction. *GC point.*
 fn begin_effect(thread: &mut Thread, name: &'static str) -> Result<(), Outcome> {

@@ -1,4 +1,4 @@
-//! Nested classes in recordings and replays: which strands make one. The layers above call this module by way of
+//! Nested classes and library modules in recordings and replays: which strands make one. The layers above call this module by way of
 //! [`crate::concurrency::gates`].
 //!
 //! A nested class is made by the strands that find its slot empty. Threads may do so at the same time, and actors that share
@@ -6,6 +6,8 @@
 //! replay, nobody fills the slot before all have looked who found it empty. One that finds it empty, but has not in the recording,
 //! comes too early, and looks again later. The event has the number of the class, since a strand may find one class there and the next
 //! one not.
+//!
+//! So it is with the instance of a library's module, which the strands make that ask for it first.
 
 use squall_events::replay::{Entity, Event, digest};
 
@@ -28,14 +30,13 @@ pub enum ClassLook {
 }
 
 impl Thread {
-    /// The strand that runs here has found the slot for the nested class with this accessor empty, and this tells whether it is so
-    /// still. *GC point.*
+    /// The strand that runs here has found the slot for what has this number empty, and this tells whether it is so still. *GC
+    /// point.*
     pub fn look_for_class(
         &mut self,
-        accessor: &Function,
+        number: [u8; 4],
         is_empty: impl FnOnce() -> bool,
     ) -> ClassLook {
-        let number = number(accessor);
         match self.tape.as_deref() {
             Some(Tape::Records(notes)) if notes.is_in_piece() => {
                 let recorder = notes.recorder;
@@ -63,9 +64,14 @@ impl Thread {
 }
 
 /// A number for the class that this accessor makes.
-fn number(accessor: &Function) -> [u8; 4] {
+pub fn number_of_class(accessor: &Function) -> [u8; 4] {
     let module = digest(accessor.module.bytecode.path_text().as_bytes()) as u32;
     (module ^ accessor.index).to_le_bytes()
+}
+
+/// A number for the instance of the library's module with this name.
+pub fn number_of_module(name: &str) -> [u8; 4] {
+    (digest(name.as_bytes()) as u32).to_le_bytes()
 }
 
 impl Player {

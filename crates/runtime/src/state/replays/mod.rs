@@ -47,7 +47,7 @@ use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
 
-pub use classes::ClassLook;
+pub use classes::{ClassLook, number_of_class, number_of_module};
 pub use mailboxes::Sending;
 pub use player::{Atomicity, Player, Waiting, Wanted};
 pub use recorder::Recorder;
