@@ -64,6 +64,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
 ];
 
+/// The name of a module, the first argument.
 pub fn name_argument(thread: &Thread, window: Window) -> Result<Symbol, Failure> {
     let name = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     Ok(name.intern(thread.vm.modules.symbols))

@@ -34,6 +34,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("transactionReport", |thread, _| answer(report(thread))),
 ];
 
+/// The statistics are about all of the program, others' transactions included: they need a grant.
 fn check(thread: &mut Thread) -> Result<(), Failure> {
     grants::check(thread, grants::SYSTEM, "the transactions of the program")
 }
