@@ -112,29 +112,15 @@ fn look(
     }
 }
 
-/// What a strand gets that asks for something outside.
-pub enum Asked {
-    /// Nobody asks of whom the recording tells: it asks as ever.
-    Outside,
-    /// It is to ask, and the answer to be noted.
-    Ask,
-    /// This is the answer.
-    Known(Vec<u8>),
-    /// C has called this callback before it has answered.
-    CalledBack(Vec<u8>),
-}
-
-/// What a strand gets that asks for something outside; or what its call is to do meanwhile, which is executed again. *GC point.*
-pub fn asked(thread: &mut Thread, answer: Answer) -> Result<Asked, Outcome> {
-    Ok(match answer {
-        Answer::Outside => Asked::Outside,
-        Answer::Ask => Asked::Ask,
-        Answer::Known(bytes) => Asked::Known(bytes),
-        Answer::CalledBack(bytes) => Asked::CalledBack(bytes),
-        Answer::Over => return Err(Outcome::Exit(REFUSED)),
-        Answer::Finished => return Err(wait(thread, None)),
-        Answer::Later => return Err(ask_later(thread)),
-    })
+/// What a strand gets that asks for something outside, and that it can go on with; or what its call is to do meanwhile, which is
+/// executed again. *GC point.*
+pub fn asked(thread: &mut Thread, answer: Answer) -> Result<Answer, Outcome> {
+    match answer {
+        Answer::Over => Err(Outcome::Exit(REFUSED)),
+        Answer::Finished => Err(wait(thread, None)),
+        Answer::Later => Err(ask_later(thread)),
+        answer => Ok(answer),
+    }
 }
 
 /// A choice is about to be made, which may be a random one: the recording has the seed.

@@ -23,7 +23,7 @@ use squall_heap::Word;
 
 use crate::concurrency::channels::rendezvous::{self, Side};
 use crate::concurrency::channels::{self, End};
-use crate::concurrency::gates::{self, Asked};
+use crate::concurrency::gates;
 use crate::concurrency::locks;
 use crate::concurrency::strands;
 use crate::concurrency::switches;
@@ -300,12 +300,12 @@ pub fn now(thread: &mut Thread, destination: usize) {
         true => thread.input(NOW),
     };
     let time = match gates::asked(thread, answer) {
-        Ok(Asked::Ask) => {
+        Ok(replays::Answer::Ask) => {
             let time = elapsed(thread);
             thread.note_input(NOW, &time.to_le_bytes());
             time
         }
-        Ok(Asked::Known(bytes)) => bytes.try_into().map_or(0, i64::from_le_bytes),
+        Ok(replays::Answer::Known(bytes)) => bytes.try_into().map_or(0, i64::from_le_bytes),
         Ok(_) => elapsed(thread),
         Err(outcome) => return finish_here(thread, outcome),
     };

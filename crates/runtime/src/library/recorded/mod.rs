@@ -14,7 +14,7 @@ mod answers;
 use squall_heap::Word;
 
 use crate::concurrency::foreign::callbacks;
-use crate::concurrency::gates::{self, Asked, Right};
+use crate::concurrency::gates::{self, Right};
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::strands as strands_of;
 use crate::concurrency::transactions::{effects, taped, transaction};
@@ -339,15 +339,15 @@ fn input(thread: &mut Thread, window: Window, number: usize) -> Outcome {
         false => thread.input(number),
     };
     match gates::asked(thread, answer) {
-        Ok(Asked::Outside) => primitives::find(name).run(thread, window),
-        Ok(Asked::Ask) => {
+        Ok(Answer::Ask) => {
             thread.set_asks(true);
             let outcome = primitives::find(name).run(thread, window);
             thread.set_asks(false);
             note(thread, window, (number, name), outcome)
         }
-        Ok(Asked::Known(bytes)) => known(thread, window, name, &bytes),
-        Ok(Asked::CalledBack(bytes)) => begin_callbacks(thread, window, number, &bytes),
+        Ok(Answer::Known(bytes)) => known(thread, window, name, &bytes),
+        Ok(Answer::CalledBack(bytes)) => begin_callbacks(thread, window, number, &bytes),
+        Ok(_) => primitives::find(name).run(thread, window),
         Err(outcome) => outcome,
     }
 }
@@ -382,16 +382,12 @@ fn begin_callbacks(thread: &mut Thread, window: Window, number: u64, bytes: &[u8
 /// In a replay: what comes next in a call of C after a callback. Another one is an array of its block and its arguments, the
 /// answer an array of that alone. *GC point.*
 fn go_on_after_callback(thread: &mut Thread, window: Window) -> Outcome {
-    let Some(number) = window.get(1).as_small_integer() else {
-        return Failure::argument(window.get(1)).into();
-    };
-    let answer = thread.input_of_c(number as u64);
-    match gates::asked(thread, answer) {
-        Ok(Asked::CalledBack(bytes)) => match callbacks::called(thread, &bytes) {
+    match asked_in_call(thread, window) {
+        Ok(Answer::CalledBack(bytes)) => match callbacks::called(thread, &bytes) {
             Some(call) => call.into(),
             None => unknown_callback(thread),
         },
-        Ok(Asked::Known(bytes)) => match known(thread, window, CALL_OF_C, &bytes) {
+        Ok(Answer::Known(bytes)) => match known(thread, window, CALL_OF_C, &bytes) {
             Outcome::Return(answer) => {
                 thread.message.clear();
                 thread.message.push(answer);
@@ -406,19 +402,23 @@ fn go_on_after_callback(thread: &mut Thread, window: Window) -> Outcome {
 
 /// In a replay: an exception or a return leaves a callback, which goes on where C returns in the recording. *GC point.*
 fn leave_callback(thread: &mut Thread, window: Window) -> Outcome {
-    let Some(number) = window.get(1).as_small_integer() else {
-        return Failure::argument(window.get(1)).into();
-    };
-    let answer = thread.input_of_c(number as u64);
-    match gates::asked(thread, answer) {
-        Ok(Asked::Known(bytes)) if bytes == answers::LEFT => Outcome::Return(Word::NIL),
-        Ok(Asked::Outside) => Outcome::Return(Word::NIL),
+    match asked_in_call(thread, window) {
+        Ok(Answer::Known(bytes)) if bytes == answers::LEFT => Outcome::Return(Word::NIL),
+        Ok(Answer::Outside) => Outcome::Return(Word::NIL),
         Ok(_) => {
             thread.diverge("something leaves a callback of C, which has answered in the recording");
             Outcome::Exit(REFUSED)
         }
         Err(outcome) => outcome,
     }
+}
+
+/// In a replay: what comes next in the call of C whose number is the second argument. *GC point.*
+fn asked_in_call(thread: &mut Thread, window: Window) -> Result<Answer, Outcome> {
+    let number = window.get(1).as_small_integer();
+    let number = number.ok_or_else(|| Outcome::from(Failure::argument(window.get(1))))?;
+    let answer = thread.input_of_c(number as u64);
+    gates::asked(thread, answer)
 }
 
 fn unknown_callback(thread: &Thread) -> Outcome {
@@ -430,12 +430,12 @@ fn unknown_callback(thread: &Thread) -> Outcome {
 fn make_callback(thread: &mut Thread, window: Window) -> Outcome {
     let answer = thread.input(CALLBACK);
     let number = match gates::asked(thread, answer) {
-        Ok(Asked::Ask) => {
+        Ok(Answer::Ask) => {
             let number = thread.vm.concurrency().foreign.numbered.next();
             thread.note_input(CALLBACK, &number.to_le_bytes());
             number
         }
-        Ok(Asked::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
+        Ok(Answer::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
         Ok(_) => return primitives::find(MAKE_CALLBACK).run(thread, window),
         Err(outcome) => return outcome,
     };
@@ -453,12 +453,12 @@ fn make_sandbox(thread: &mut Thread, window: Window) -> Outcome {
     }
     let answer = thread.input(SANDBOX);
     let number = match gates::asked(thread, answer) {
-        Ok(Asked::Ask) => {
+        Ok(Answer::Ask) => {
             let number = thread.number_of_new_sandbox();
             thread.note_input(SANDBOX, &number.to_le_bytes());
             number
         }
-        Ok(Asked::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
+        Ok(Answer::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
         Ok(_) => return primitives::find(MAKE_SANDBOX).run(thread, window),
         Err(outcome) => return outcome,
     };
@@ -476,11 +476,11 @@ fn end_sandbox(thread: &mut Thread, window: Window) -> Outcome {
     }
     let answer = thread.input(ANSWERED);
     match gates::asked(thread, answer) {
-        Ok(Asked::Ask) => {
+        Ok(Answer::Ask) => {
             let outcome = primitives::find(END_SANDBOX).run(thread, window);
             note(thread, window, (ANSWERED, END_SANDBOX), outcome)
         }
-        Ok(Asked::Known(bytes)) => {
+        Ok(Answer::Known(bytes)) => {
             let outcome = known(thread, window, END_SANDBOX, &bytes);
             if matches!(outcome, Outcome::Return(Word::TRUE)) {
                 _ = primitives::find(END_SANDBOX).run(thread, window);
