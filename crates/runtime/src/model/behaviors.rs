@@ -1,8 +1,9 @@
 //! The table of all behaviors: by the layout of their instances, and by their parts. Making a class object looks its
 //! behavior up here.
 //!
-//! Every definition with its superclass and mixins has one behavior, which is made when a class object first needs it and stays for
-//! good. A guest computes as many superclasses as it likes, so guests together get a part of the layouts only. Lookups and the collector's reports find behaviors by layout, without a lock; the lock is for threads that make them.
+//! Every definition with its superclass and mixins has one behavior, which is made when a class object first needs it and stays
+//! for good. A guest computes as many superclasses as it likes, so guests together get a part of the layouts only. Lookups and
+//! the collector's reports find behaviors by layout, without a lock; the lock is for threads that make them.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

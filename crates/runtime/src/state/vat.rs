@@ -28,9 +28,8 @@
 //! A mailbox may be bounded. Messages are accepted even if it is full, but the sender then waits until the vat takes
 //! the next one: so the mailbox never has more messages than its room plus one for each waiting sender.
 //!
-//! A turn is the processing of one message, to its end. While a turn is parked, its strand is the
-//! vat's `turn` and no other turn begins; ready strands run all the same. If the strand is
-//! lost, the turn has no end, and no other one ever begins.
+//! A turn is the processing of one message, to its end. While a turn is parked, its strand is the vat's `turn` and no other
+//! turn begins; ready strands run all the same. If the strand is lost, the turn has no end, and no other one ever begins.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -612,12 +611,11 @@ impl VatRef {
 
     /// Lets go on a vat that is held, if it is: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
-        if !self.owners.is_held.swap(false, Ordering::Relaxed) {
-            return;
+        if self.owners.is_held.swap(false, Ordering::Relaxed) {
+            let mut locked = self.lock();
+            locked.let_go();
+            self.enqueue(thread, locked);
         }
-        let mut locked = self.lock();
-        locked.let_go();
-        self.enqueue(thread, locked);
     }
 
     /// The strand whose turn has begun and not ended.
@@ -680,11 +678,10 @@ impl VatRef {
     /// A lost turn is over, if there is one: the next one may begin.
     pub fn forget_lost_turn(self, thread: &mut Thread) {
         // Before the lock: a worker that finds no turn from now on gives the vat up before the lock is taken here.
-        if !self.owners.has_lost_turn.swap(false, Ordering::Relaxed) {
-            return;
+        if self.owners.has_lost_turn.swap(false, Ordering::Relaxed) {
+            let locked = self.lock();
+            self.unlock_scheduled(thread, locked);
         }
-        let locked = self.lock();
-        self.unlock_scheduled(thread, locked);
     }
 
     /// The sandbox that it belongs to.

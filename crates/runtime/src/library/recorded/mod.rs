@@ -481,6 +481,7 @@ fn end_sandbox(thread: &mut Thread, window: Window) -> Outcome {
             note(thread, window, (ANSWERED, END_SANDBOX), outcome)
         }
         Ok(Answer::Known(bytes)) => {
+            // STAYS: outcome: it answers true or false, no object.
             let outcome = known(thread, window, END_SANDBOX, &bytes);
             if matches!(outcome, Outcome::Return(Word::TRUE)) {
                 _ = primitives::find(END_SANDBOX).run(thread, window);
