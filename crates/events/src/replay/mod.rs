@@ -136,8 +136,10 @@ pub struct SandboxEnd {
 /// Where a strand begins to end that another one has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndsAt {
-    /// In a wait, or before its first step.
+    /// In a wait, or before its first step: the strand's polls are not counted.
     Wait,
+    /// In a wait behind so many polls; before its first step, if these are 0.
+    WaitBehind(u64),
     /// At some poll: the strand's polls are not counted.
     SomePoll,
     /// At the poll with this number, of all that the strand has come to.
@@ -179,8 +181,8 @@ mod tag {
     pub const ATOMIC: u8 = 15;
     /// A transaction that has had an effect reads what others have committed since: a place behind their commits, as above.
     pub const AFTER: u8 = 16;
-    /// The strand begins to end, since another one has ended it: 1 if it waited; 0 if it ran up to a poll; or 2, and the number of
-    /// that poll.
+    /// The strand begins to end, since another one has ended it: 1 if it waited; 0 if it ran up to a poll; or, if polls are
+    /// counted, 3 or 2, and the number of the last poll.
     pub const KILLED: u8 = 17;
     /// The strand of an item gives way at a poll, or begins to end there since another one has ended it: how many polls the item
     /// has come to, 1 for the latter or 0.

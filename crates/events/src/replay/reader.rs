@@ -507,6 +507,7 @@ impl<'a> Fields<'a> {
             0 => Ok(EndsAt::SomePoll),
             1 => Ok(EndsAt::Wait),
             2 => Ok(EndsAt::Poll(self.number()?)),
+            3 => Ok(EndsAt::WaitBehind(self.number()?)),
             _ => self.wrong("no strand ends in this way"),
         }
     }

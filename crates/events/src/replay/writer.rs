@@ -200,6 +200,7 @@ impl Appender<'_> {
             EndsAt::SomePoll => self.event(tag::KILLED, [0]),
             EndsAt::Wait => self.event(tag::KILLED, [1]),
             EndsAt::Poll(poll) => self.event(tag::KILLED, [2, poll]),
+            EndsAt::WaitBehind(polls) => self.event(tag::KILLED, [3, polls]),
         }
     }
 

@@ -143,7 +143,7 @@ pub fn choose_seed(thread: &mut Thread) {
 /// The strand waits until it is its turn by the recording, at this place or never, and makes its call again then. If the strand was
 /// ended by another one, which it should have noticed before this call, it ends.
 pub fn wait(thread: &mut Thread, place: Option<u64>) -> Outcome {
-    if place.is_none() && thread.ends_by_tape() {
+    if place.is_none() && thread.ends_in_place() {
         return unwind::end_at_once(thread);
     }
     if place.is_none() && thread.over_by_tape() == Some(true) {

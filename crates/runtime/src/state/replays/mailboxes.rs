@@ -102,7 +102,10 @@ impl Player {
         let next = state.part(entity).and_then(|part| part.events.front());
         match (entity, next) {
             (_, None) if !self.is_whole => Sending::ByRoom,
-            (Entity::Vat(_), _) | (_, None | Some(Event::Killed(EndsAt::Wait))) => Sending::Waits,
+            (Entity::Vat(_), _)
+            | (_, None | Some(Event::Killed(EndsAt::Wait | EndsAt::WaitBehind(_)))) => {
+                Sending::Waits
+            }
             (Entity::Strand(_), Some(_)) => Sending::GoesOn,
         }
     }

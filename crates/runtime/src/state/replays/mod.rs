@@ -37,7 +37,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use parking_lot::MutexGuard;
-use squall_events::replay::{EndsAt, Entity, Event, What, digest};
+use squall_events::replay::{Entity, Event, What, digest};
 use squall_events::{Kind, Names};
 use squall_heap::{Object, Word};
 
@@ -734,10 +734,8 @@ impl Thread {
     pub(crate) fn tape_killed(&self) {
         match self.tape.as_deref() {
             Some(Tape::Records(notes)) if notes.is_in_piece() => {
-                notes.killed(match self.running().delivery() {
-                    Delivery::Kill => EndsAt::Wait,
-                    _ => self.poll_of_end(),
-                });
+                let in_wait = self.running().delivery() == Delivery::Kill;
+                notes.killed(self.place_of_end(in_wait));
             }
             Some(Tape::Replays(repeated)) => {
                 if let Some(entity @ Entity::Strand(_)) = repeated.entity.get() {
@@ -791,6 +789,17 @@ impl Thread {
         match self.tape.as_deref() {
             Some(Tape::Replays(repeated)) => {
                 repeated.entity.get().and_then(|it| repeated.player.ends(it)) == Some(false)
+            }
+            _ => false,
+        }
+    }
+
+    /// In a replay: whether the strand that runs here was ended by another one, and is to end where it would wait for what the
+    /// recording does not have.
+    pub fn ends_in_place(&self) -> bool {
+        match self.tape.as_deref() {
+            Some(Tape::Replays(repeated)) => {
+                repeated.entity.get().is_some_and(|it| repeated.player.ends(it).is_some())
             }
             _ => false,
         }

@@ -549,10 +549,10 @@ impl Player {
     /// goes on up to the event that says so.
     pub(super) fn ends_in_wait(&self, strand: u64) -> bool {
         let mut state = self.state.lock();
-        let events = state.strands.get(&strand).map(|part| &part.events);
-        if events.and_then(|events| events.front()) == Some(&Event::Killed(EndsAt::Wait)) {
+        if state.ends_in_wait_now(strand) {
             return true;
         }
+        let events = state.strands.get(&strand).map(|part| &part.events);
         if events.is_some_and(|events| events.iter().any(|it| matches!(it, Event::Killed(_)))) {
             state.ended.insert(strand);
         }
@@ -579,11 +579,11 @@ impl Player {
         if !state.ended.contains(&strand) {
             return None;
         }
-        match state.strands.get(&strand)?.events.front() {
-            Some(Event::Killed(EndsAt::Wait)) => Some(true),
-            Some(Event::Killed(EndsAt::SomePoll)) => Some(false),
-            _ => None,
+        if state.ends_in_wait_now(strand) {
+            return Some(true);
         }
+        let next = state.strands.get(&strand)?.events.front();
+        (next == Some(&Event::Killed(EndsAt::SomePoll))).then_some(false)
     }
 
     /// Whether the next event there is that the strand begins to end, at some poll.
@@ -662,6 +662,16 @@ impl Player {
 }
 
 impl Playing {
+    /// Whether what a strand does next is to begin to end, in the wait that it comes to.
+    fn ends_in_wait_now(&self, strand: u64) -> bool {
+        let polls = self.polls.get(&strand).copied().unwrap_or_default();
+        match self.strands.get(&strand).and_then(|part| part.events.front()) {
+            Some(Event::Killed(EndsAt::Wait)) => true,
+            Some(Event::Killed(EndsAt::WaitBehind(before))) => *before == polls,
+            _ => false,
+        }
+    }
+
     /// A strand waits, while others run, until something is there. Answers whether that has lasted too long.
     pub(super) fn has_waited_enough(&mut self) -> bool {
         self.waits += 1;

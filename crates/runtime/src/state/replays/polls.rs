@@ -126,11 +126,13 @@ impl Thread {
         }
     }
 
-    /// Where the strand that runs here begins to end, which it does not do in a wait.
-    pub(super) fn poll_of_end(&self) -> EndsAt {
-        match self.metering.is_for_tape {
-            true => EndsAt::Poll(self.polls_of_item()),
-            false => EndsAt::SomePoll,
+    /// Where the strand that runs here begins to end.
+    pub(super) fn place_of_end(&self, in_wait: bool) -> EndsAt {
+        match (self.metering.is_for_tape, in_wait) {
+            (true, true) => EndsAt::WaitBehind(self.polls_of_item()),
+            (true, false) => EndsAt::Poll(self.polls_of_item()),
+            (false, true) => EndsAt::Wait,
+            (false, false) => EndsAt::SomePoll,
         }
     }
 
