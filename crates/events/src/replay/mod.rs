@@ -187,7 +187,7 @@ mod tag {
     /// The strand of an item gives way at a poll, or begins to end there since another one has ended it: how many polls the item
     /// has come to, 1 for the latter or 0.
     pub const POLLED: u8 = 18;
-    /// The strand begins to end, since its sandbox is over; or a turn of the sandbox does not begin.
+    /// The strand begins to end, since its sandbox is over; or a turn of the sandbox does not begin. 1 if it waited, else 0.
     pub const OVER: u8 = 19;
     /// A sandbox has ended: its number, the reason, the place of the report among all texts plus 1 or else 0, the report.
     /// Belongs to no piece.

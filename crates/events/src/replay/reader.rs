@@ -102,8 +102,8 @@ pub enum Event {
     Killed(EndsAt),
     /// This happens at the poll with this number of an item; if it is 0, before the first one.
     Polled(u64, AtPoll),
-    /// The strand begins to end, since its sandbox is over; or the turn does not begin.
-    Over,
+    /// The strand begins to end, since its sandbox is over, in a wait or not; or the turn does not begin.
+    Over(bool),
 }
 
 impl fmt::Display for Event {
@@ -122,7 +122,7 @@ impl fmt::Display for Event {
             Event::Polled(_, AtPoll::Ends) | Event::Killed(_) => {
                 formatter.write_str("it is ended by another strand")
             }
-            Event::Over => formatter.write_str("its sandbox is over"),
+            Event::Over(_) => formatter.write_str("its sandbox is over"),
             Event::Atomic(..) => formatter.write_str("it executes a transaction"),
             Event::After(_) => {
                 formatter.write_str("it reads in a transaction what others have written")
@@ -301,7 +301,7 @@ impl Parts {
                     Some(_) => Err(BadRecording { at, reason: "this sandbox ends twice" }),
                 };
             }
-            tag::OVER => Event::Over,
+            tag::OVER => Event::Over(fields.number()? != 0),
             tag::CREATED => Event::Created(fields.number()?),
             tag::STARTED => Event::Started(fields.number()?),
             tag::DECIDED => Event::Decided(true),

@@ -61,7 +61,7 @@ fn example() -> Vec<u8> {
         events.after(3);
         events.ordered(1);
         events.killed(EndsAt::Poll(900));
-        events.over();
+        events.over(true);
     }
     writer.events(&second.copy()).unwrap();
     writer.module("m.ns", 3).unwrap();
@@ -105,7 +105,7 @@ fn what_is_written_is_read() {
         Event::After(12),
         Event::Ordered(13),
         Event::Killed(EndsAt::Poll(900)),
-        Event::Over,
+        Event::Over(true),
         Event::Input(5, b"long".to_vec()),
     ];
     assert_eq!(strand.events, events);

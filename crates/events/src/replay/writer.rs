@@ -220,9 +220,9 @@ impl Appender<'_> {
         self.event(if is_ready { tag::READY } else { tag::WOKEN }, [step, entity.bits()]);
     }
 
-    /// The strand begins to end, since its sandbox is over; or the turn does not begin.
-    pub fn over(&mut self) {
-        self.event(tag::OVER, []);
+    /// The strand begins to end, since its sandbox is over, in a wait or not; or the turn does not begin.
+    pub fn over(&mut self, in_wait: bool) {
+        self.event(tag::OVER, [u64::from(in_wait)]);
     }
 
     /// Something outside was asked for, and gave this.

@@ -235,7 +235,7 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
     let inner = vm.sandboxes.used().into_iter().filter(|other| other.is_in(sandbox));
     inner.for_each(|inner| vm.sandboxes.set_not_due(inner));
     end_strands(thread, sandbox);
-    end_lost_turns(thread, sandbox);
+    break_lost(thread, sandbox, PATIENCE);
     vm.concurrency().timers.drop_messages_of(vm, sandbox);
     if let Some(code) = sandbox.0.exit_code.get() {
         return vm.end(code);
@@ -293,6 +293,23 @@ fn pending_part(orphan: Word, sandbox: SandboxRef) -> Word {
     awaited.filter(is_in).map_or(orphan, Object::word)
 }
 
+/// As [`end_lost_turns`]; in a replay, when the guests have done what comes before their ends, or after so many looks: they may settle
+/// some of the promises. *GC point.*
+fn break_lost(thread: &mut Thread, sandbox: SandboxRef, looks: u32) {
+    if looks > 0 && thread.has_guests_to_run(sandbox) {
+        sandbox.add_member();
+        errands::leave_here(thread, move |thread| {
+            break_lost(thread, sandbox, looks - 1);
+            sandbox.remove_member();
+        });
+    } else {
+        end_lost_turns(thread, sandbox);
+    }
+}
+
+/// How often a replay looks whether guests have something to do.
+const PATIENCE: u32 = 4096;
+
 /// Breaks the results of strands that were lost, and the promises that others wait for, and lets the vats go on whose turns these
 /// were, or that have not begun: the messages that wait there find the sandbox over. *GC point.*
 fn end_lost_turns(thread: &mut Thread, sandbox: SandboxRef) {
@@ -318,6 +335,6 @@ pub fn add_awaited(thread: &Thread, sandbox: SandboxRef, promise: Word) {
     sandbox.add_awaited(promise, promises::is_pending);
     // The end may have come before.
     if sandbox.is_over() {
-        errands::leave(thread.vm, move |thread| end_lost_turns(thread, sandbox));
+        errands::leave(thread.vm, move |thread| break_lost(thread, sandbox, PATIENCE));
     }
 }

@@ -176,11 +176,13 @@ pub fn begin(thread: &mut Thread) -> Outcome {
     if sample {
         presence::claim_sometimes(thread, memory, begun);
     }
+    let polls = if thread.watch.is_on { thread.polls_for_tape() } else { None };
     let spare = thread.transaction.take().or_else(|| thread.spare_transaction.take());
     let transactions = &thread.vm.transactions;
     let transaction = spare.unwrap_or_else(|| Transaction::new(transactions));
     let transaction = thread.transaction.insert(transaction);
     transaction.home = home;
+    transaction.polls = transaction.polls.or(polls);
     let must_win = transaction.losses >= MANY || memory.is_held_by(strand);
     if must_win && !memory.hold(strand) {
         return sleepers::wait_for_right(thread, memory);
@@ -446,6 +448,9 @@ fn finish(thread: &mut Thread, memory: &'static Memory) {
     if let Some(mut transaction) = thread.transaction.take() {
         transaction.reset();
         transaction.losses = 0;
+        if let Some(polls) = transaction.polls.take() {
+            thread.forget_polls_since(polls);
+        }
         if let Some(shared) = transaction.shared.take() {
             shared::end(thread, &shared);
         }

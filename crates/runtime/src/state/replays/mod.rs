@@ -586,8 +586,8 @@ impl Thread {
     /// In a replay: whether what asks for the end of the program has to wait for others.
     pub fn waits_to_end(&self, code: i32) -> bool {
         match self.tape.as_deref() {
-            Some(Tape::Replays(repeated)) if repeated.entity.get().is_some() => {
-                repeated.player.waits_to_end(code)
+            Some(Tape::Replays(repeated)) => {
+                repeated.entity.get().is_some_and(|it| repeated.player.waits_to_end(it, code))
             }
             _ => false,
         }

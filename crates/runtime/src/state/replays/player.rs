@@ -279,9 +279,12 @@ impl Player {
     }
 
     /// The program asks for its end; whether it has to wait for others.
-    pub(super) fn waits_to_end(&self, code: i32) -> bool {
+    pub(super) fn waits_to_end(&self, entity: Entity, code: i32) -> bool {
         let mut state = self.state.lock();
         state.code = Some(code);
+        // Its own end is in no recording that it has closed.
+        let own = state.part(entity).map_or(0, |part| std::mem::take(&mut part.events).len());
+        state.remaining -= own;
         state.remaining != 0
     }
 
@@ -442,7 +445,7 @@ impl Player {
                 Ok(event.map_or(Next::Unknown, Next::Event))
             }
             // It has come further than in the recording, and waits for its end.
-            Some(Event::Killed(_) | Event::Over) => Ok(Next::Finished),
+            Some(Event::Killed(_) | Event::Over(_)) => Ok(Next::Finished),
             Some(event) => Err(format!("{entity} does something else: in the recording, {event}")),
             None if !is_last => Err(format!("a turn of {entity} does more than in the recording")),
             None if self.is_whole => Ok(Next::Finished),
@@ -573,8 +576,10 @@ impl Player {
     pub(super) fn ends(&self, entity: Entity) -> Option<bool> {
         let state = self.state.lock();
         let Entity::Strand(strand) = entity else { return None };
-        if state.strands.get(&strand).is_some_and(sandboxes::is_over) {
-            return Some(true);
+        if let Some(part) = state.strands.get(&strand)
+            && sandboxes::is_over(part)
+        {
+            return (part.events.front() == Some(&Event::Over(true))).then_some(true);
         }
         if !state.ended.contains(&strand) {
             return None;

@@ -136,6 +136,19 @@ impl Thread {
         }
     }
 
+    /// How many polls are counted for a recording so far, if they are.
+    pub fn polls_for_tape(&self) -> Option<u64> {
+        self.metering.is_for_tape.then(|| self.polls_of_item())
+    }
+
+    /// A transaction is over, which began behind so many polls. Those since then do not count: how often it begins anew is in no
+    /// recording.
+    pub fn forget_polls_since(&mut self, polls: u64) {
+        if self.metering.is_for_tape {
+            (self.metering.taped, self.metering.fuel) = (polls, Metering::UNLIMITED);
+        }
+    }
+
     /// How many polls the item that runs here has come to, or the strand that counts alone, if they are counted.
     fn polls_of_item(&self) -> u64 {
         let used = i64::from(Metering::UNLIMITED) - i64::from(self.metering.fuel);

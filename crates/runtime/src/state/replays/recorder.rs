@@ -545,8 +545,8 @@ impl Notes {
     }
 
     /// The strand that runs here begins to end, since its sandbox is over; or the turn does not begin. What it has sent is known.
-    pub(super) fn over(&self) {
-        self.note(|events| events.over());
+    pub(super) fn over(&self, in_wait: bool) {
+        self.note(|events| events.over(in_wait));
         self.count();
         if self.is_begun.replace(false) {
             self.piece.set(self.continued());

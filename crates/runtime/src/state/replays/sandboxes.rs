@@ -24,7 +24,7 @@ use super::recorder::Recorder;
 use super::{Repeated, Tape, exclusive_vat};
 use crate::state::recording;
 use crate::state::sandbox::{Reason, SandboxRef};
-use crate::state::strand::StrandRef;
+use crate::state::strand::{Delivery, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::transactions::record::Stage;
 use crate::state::vat::VatRef;
@@ -41,11 +41,12 @@ impl Thread {
     pub(crate) fn tape_over(&self) -> Option<SandboxRef> {
         match self.tape.as_deref()? {
             Tape::Records(notes) => {
-                notes.over();
+                let strand = self.running_strand();
+                notes.over(strand.is_some() && self.running().delivery() == Delivery::Kill);
                 None
             }
             Tape::Replays(repeated) => {
-                if self.repeat(|event| *event == Event::Over).is_some() {
+                if self.repeat(|event| matches!(event, Event::Over(_))).is_some() {
                     repeated.is_over.set(true);
                 }
                 let sandbox = self.sandbox_here()?;
@@ -134,8 +135,21 @@ impl Thread {
             let wanted = player.wanted(vat.number(self.vm));
             return self.is_wanted(vat, strand, wanted) && player.ends_next(vat.number(self.vm));
         }
-        let number = player.number_of_strand(identity);
-        number.and_then(|it| player.ends_with_sandbox(Entity::Strand(it))).unwrap_or(true)
+        player.number_of_strand(identity).is_none_or(|number| player.ends_in_wait_with(number))
+    }
+
+    /// In a replay: whether actors or strands of a sandbox that is over have still to do something that comes before their ends.
+    pub fn has_guests_to_run(&self, sandbox: SandboxRef) -> bool {
+        let Some(Tape::Replays(Repeated { player, .. })) = self.tape.as_deref() else {
+            return false;
+        };
+        let is_in = |other: Option<SandboxRef>| other.is_some_and(|other| other.is_in(sandbox));
+        let vats = self.vm.vats.all().into_iter().filter(|vat| is_in(vat.sandbox()));
+        let strands = self.vm.strands.all().into_iter().filter(|strand| is_in(strand.sandbox()));
+        let mut numbers =
+            strands.filter_map(|it| player.number_of_strand(recording::number_of(it)));
+        vats.map(|vat| vat.number(self.vm)).any(|vat| player.has_turns(vat))
+            || numbers.any(|number| player.has_events(number))
     }
 
     /// In a replay: the strand of a vat with this identity, if its next item is the one in which it ends with its sandbox, having waited.
@@ -164,13 +178,38 @@ impl Player {
         state.part(entity).map(|part| is_over(part))
     }
 
+    /// Whether an item of a vat has something to do before its strand ends with the sandbox.
+    fn has_turns(&self, vat: u64) -> bool {
+        let state = self.state.lock();
+        let does_more = |part: &Part| !matches!(part.events.front(), Some(Event::Over(_)));
+        state.vats.get(&vat).is_some_and(|played| {
+            let runs = !played.current.events.is_empty() && does_more(&played.current);
+            runs || played.items.iter().any(|item| does_more(&item.part))
+        })
+    }
+
+    /// Whether a strand has something to do before it ends with the sandbox.
+    fn has_events(&self, strand: u64) -> bool {
+        let mut state = self.state.lock();
+        let part = state.part(Entity::Strand(strand));
+        part.and_then(|part| part.events.front()).is_some_and(|it| !matches!(it, Event::Over(_)))
+    }
+
+    /// Whether a strand ends with the sandbox in the wait that it comes to next, or is in; or the recording does not tell of it.
+    fn ends_in_wait_with(&self, strand: u64) -> bool {
+        let mut state = self.state.lock();
+        let part = state.part(Entity::Strand(strand));
+        part.is_none_or(|part| is_over(part) && part.events.front() == Some(&Event::Over(true)))
+    }
+
     /// Whether the next item of a vat, which is no new turn, is the end of its strand with the sandbox.
     fn ends_next(&self, vat: u64) -> bool {
         let state = self.state.lock();
         let stands = |played: &&PlayedVat| played.open == 0 && played.current.events.is_empty();
         let item = state.vats.get(&vat).filter(stands).and_then(|played| played.items.front());
         item.is_some_and(|item| {
-            item.part.events.front() == Some(&Event::Over) && !matches!(item.what, What::Turn(_))
+            item.part.events.front() == Some(&Event::Over(true))
+                && !matches!(item.what, What::Turn(_))
         })
     }
 }
@@ -178,7 +217,7 @@ impl Player {
 /// Whether what has this left to do is to end, since its sandbox is over, and has sent all messages that come before.
 pub(super) fn is_over(part: &Part) -> bool {
     let has_sent = |run: &Run| matches!(run.count, None | Some(0));
-    part.events.front() == Some(&Event::Over) && part.runs.iter().all(has_sent)
+    matches!(part.events.front(), Some(Event::Over(_))) && part.runs.iter().all(has_sent)
 }
 
 /// The reason for the end of a sandbox, as a recording has it.

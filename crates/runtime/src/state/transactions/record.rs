@@ -51,6 +51,8 @@ pub struct Transaction {
     pub(crate) shared: Option<Arc<Shared>>,
     /// Where it began, to begin again.
     pub(crate) home: State,
+    /// How many polls its strand had come to when it began first, if these are counted for a recording.
+    pub(crate) polls: Option<u64>,
     /// How often it has lost.
     pub(crate) losses: u32,
     /// Whether the alternative at the instruction that is executed next is the second one.
@@ -112,6 +114,7 @@ impl Transaction {
             depth: 0,
             shared: None,
             home: State::NONE,
+            polls: None,
             losses: 0,
             takes_second: false,
             has_effect: false,
