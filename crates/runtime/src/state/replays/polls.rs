@@ -136,9 +136,11 @@ impl Thread {
         }
     }
 
-    /// How many polls are counted for a recording so far, if they are.
+    /// How many polls are counted for a recording so far, if the strand counts alone. Those of an item begin anew with the next item,
+    /// which may be in the same transaction.
     pub fn polls_for_tape(&self) -> Option<u64> {
-        self.metering.is_for_tape.then(|| self.polls_of_item())
+        let is_counted = self.metering.is_for_tape && is_counted_alone(self.strand());
+        is_counted.then(|| self.polls_of_item())
     }
 
     /// A transaction is over, which began behind so many polls. Those since then do not count: how often it begins anew is in no
