@@ -426,45 +426,48 @@ fn unknown_callback(thread: &Thread) -> Outcome {
     Outcome::Exit(REFUSED)
 }
 
-/// Makes a callback of C. A replay does so, too, and gives it the number that it has in the recording. *GC point.*
+/// Makes a callback of C. *GC point.*
 fn make_callback(thread: &mut Thread, window: Window) -> Outcome {
-    let answer = thread.input(CALLBACK);
-    let number = match gates::asked(thread, answer) {
-        Ok(Answer::Ask) => {
-            let number = thread.vm.concurrency().foreign.numbered.next();
-            thread.note_input(CALLBACK, &number.to_le_bytes());
-            number
-        }
-        Ok(Answer::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
-        Ok(_) => return primitives::find(MAKE_CALLBACK).run(thread, window),
-        Err(outcome) => return outcome,
-    };
-    let outcome = primitives::find(MAKE_CALLBACK).run(thread, window);
-    if let Outcome::Return(handle) = outcome {
+    let next = |thread: &Thread| thread.vm.concurrency().foreign.numbered.next();
+    make_numbered(thread, window, (CALLBACK, MAKE_CALLBACK), next, |thread, handle, number| {
         thread.vm.concurrency().foreign.numbered.add(handle, number);
-    }
-    outcome
+    })
 }
 
-/// Makes a sandbox. A replay does so, too, and gives it the number that it has in the recording. *GC point.*
+/// Makes a sandbox. *GC point.*
 fn make_sandbox(thread: &mut Thread, window: Window) -> Outcome {
     if let Err(outcome) = begin_effect(thread, MAKE_SANDBOX) {
         return outcome;
     }
-    let answer = thread.input(SANDBOX);
+    let next = |thread: &Thread| thread.number_of_new_sandbox();
+    make_numbered(thread, window, (SANDBOX, MAKE_SANDBOX), next, |_, sandbox, number| {
+        sandboxes::set_number(sandbox, number);
+    })
+}
+
+/// Makes something that a recording gives the next number. A replay makes it, too, and gives it the number that it has in the
+/// recording. *GC point.*
+fn make_numbered(
+    thread: &mut Thread,
+    window: Window,
+    (asked, name): (u64, &str),
+    next: impl FnOnce(&Thread) -> u64,
+    set_number: impl FnOnce(&Thread, Word, u64),
+) -> Outcome {
+    let answer = thread.input(asked);
     let number = match gates::asked(thread, answer) {
         Ok(Answer::Ask) => {
-            let number = thread.number_of_new_sandbox();
-            thread.note_input(SANDBOX, &number.to_le_bytes());
+            let number = next(thread);
+            thread.note_input(asked, &number.to_le_bytes());
             number
         }
         Ok(Answer::Known(bytes)) => bytes.try_into().map_or(0, u64::from_le_bytes),
-        Ok(_) => return primitives::find(MAKE_SANDBOX).run(thread, window),
+        Ok(_) => return primitives::find(name).run(thread, window),
         Err(outcome) => return outcome,
     };
-    let outcome = primitives::find(MAKE_SANDBOX).run(thread, window);
-    if let Outcome::Return(sandbox) = outcome {
-        sandboxes::set_number(sandbox, number);
+    let outcome = primitives::find(name).run(thread, window);
+    if let Outcome::Return(made) = outcome {
+        set_number(thread, made, number);
     }
     outcome
 }
