@@ -555,8 +555,7 @@ impl Player {
         if state.ends_in_wait_now(strand) {
             return true;
         }
-        let events = state.strands.get(&strand).map(|part| &part.events);
-        if events.is_some_and(|events| events.iter().any(|it| matches!(it, Event::Killed(_)))) {
+        if state.is_to_end(strand) {
             state.ended.insert(strand);
         }
         false
@@ -606,10 +605,12 @@ impl Player {
         }
     }
 
-    /// A strand begins to end.
+    /// A strand begins to end. If it ends once more in the recording, in an `ensure:` block, the wish for that may have come already.
     pub(super) fn has_ended(&self, entity: Entity) {
-        if let Entity::Strand(strand) = entity {
-            self.state.lock().ended.remove(&strand);
+        let Entity::Strand(strand) = entity else { return };
+        let mut state = self.state.lock();
+        if !state.is_to_end(strand) {
+            state.ended.remove(&strand);
         }
     }
 
@@ -667,6 +668,12 @@ impl Player {
 }
 
 impl Playing {
+    /// Whether another strand ends this one, in the rest of the recording.
+    fn is_to_end(&self, strand: u64) -> bool {
+        let events = self.strands.get(&strand).map(|part| &part.events);
+        events.is_some_and(|events| events.iter().any(|it| matches!(it, Event::Killed(_))))
+    }
+
     /// Whether what a strand does next is to begin to end, in the wait that it comes to.
     fn ends_in_wait_now(&self, strand: u64) -> bool {
         let polls = self.polls.get(&strand).copied().unwrap_or_default();
