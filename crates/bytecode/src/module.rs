@@ -31,6 +31,15 @@ use num_bigint::BigInt;
 use crate::entities::{ClassId, FunctionId, Register, StringId};
 use crate::types::{RegisterType, TypeDefinition};
 
+/// The path of a file as a module has it: control characters are escaped, since reports show it as it is.
+pub fn path_of(file: &str) -> String {
+    if file.chars().any(char::is_control) {
+        file.escape_debug().to_string()
+    } else {
+        file.to_owned()
+    }
+}
+
 /// A compiled module.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Module {

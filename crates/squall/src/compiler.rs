@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use squall_bytecode::assembler::{Diagnostic, File, Mistake, Places, Read, Sources, Span};
 use squall_bytecode::entities::{FunctionId, StringId};
 use squall_bytecode::format;
-use squall_bytecode::module::{LineEntry, Module};
+use squall_bytecode::module::{LineEntry, Module, path_of};
 use squall_bytecode::verifier::{Place, Trust, VerifyError, verify};
 use squall_newspeak::diagnostics::render::{Colour, to_text};
 use squall_newspeak::lower::lower;
@@ -185,7 +185,7 @@ impl Assembly {
         if self.module.path.is_some() {
             return;
         }
-        self.module.strings.push(path.to_owned());
+        self.module.strings.push(path_of(path));
         self.module.path = Some(StringId(self.module.strings.len() as u32 - 1));
         for (index, function) in self.module.functions.iter_mut().enumerate() {
             if !function.lines.is_empty() {

@@ -21,6 +21,9 @@
 //!    one of which may stand in for the primary factory. The names of slots and nested classes are
 //!    unary selectors.
 //!
+//! 39. Names are one line of readable text: the path and the names of the module, its classes, members, functions, imports and
+//!     exports have no control characters and at most 16 KiB. Reports and files for other tools show them as they are.
+//!
 //! Types and links have properties 25 to 31, below.
 //!
 //! # Properties of a function
@@ -153,6 +156,7 @@ pub fn verify(module: &Module, trust: Trust) -> Result<(), Vec<VerifyError>> {
     let mut report = Report::new(module);
     let facts = Facts::of(module, trust);
     check_tables(&facts, &mut report);
+    check_names(&facts, &mut report);
     types::check(&facts, &mut report);
     links::check(&facts, &mut report);
     classes::check(&facts, &mut report);
@@ -280,6 +284,40 @@ fn check_tables(facts: &Facts, report: &mut Report) {
                 report.error(Place::Class(main), "the main class has no accessor");
             }
         }
+    }
+}
+
+/// Property 39.
+fn check_names(facts: &Facts, report: &mut Report) {
+    let module = facts.module;
+    let links =
+        module.imports.iter().map(|it| it.module).chain(module.exports.iter().map(|it| it.name));
+    let own = module.path.into_iter().chain(module.name).chain(module.version);
+    for name in own.chain(links) {
+        check_name(facts, name, Place::Module, report);
+    }
+    for (index, class) in module.classes.iter().enumerate() {
+        let members = class.slots.iter().map(|slot| slot.name);
+        let methods = class.methods.iter().chain(&class.class_methods).map(|it| it.selector);
+        for name in [class.name].into_iter().chain(members).chain(methods) {
+            check_name(facts, name, Place::Class(ClassId(index as u32)), report);
+        }
+    }
+    for (index, function) in module.functions.iter().enumerate() {
+        check_name(facts, function.name, Place::Function(FunctionId(index as u32)), report);
+    }
+}
+
+fn check_name(facts: &Facts, name: StringId, place: Place, report: &mut Report) {
+    const LONGEST: usize = 16 << 10;
+    if !facts.has_string(name) {
+        return;
+    }
+    let text = facts.module.string(name);
+    if text.len() > LONGEST {
+        report.error(place, format!("the name {} is longer than 16 KiB", facts.quote(name)));
+    } else if text.chars().any(char::is_control) {
+        report.error(place, format!("the name {} has control characters", facts.quote(name)));
     }
 }
 

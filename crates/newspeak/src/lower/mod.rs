@@ -34,7 +34,7 @@ use std::collections::HashMap;
 use squall_bytecode::builder::{BuildError, ModuleBuilder, Signature};
 use squall_bytecode::entities::{ClassId as DefinitionId, FunctionId, Register};
 use squall_bytecode::instructions::Opcode;
-use squall_bytecode::module::{FunctionKind, Module, Side, Visibility};
+use squall_bytecode::module::{FunctionKind, Module, Side, Visibility, path_of};
 use squall_bytecode::types::RegisterType;
 
 use crate::ast::{Access, Ast};
@@ -107,7 +107,7 @@ fn lower_module<'a>(
         next_context: 0,
         reporter: Reporter::default(),
     };
-    let path = lowering.module.string(source.name());
+    let path = lowering.module.string(&path_of(source.name()));
     lowering.module.module.path = Some(path);
     let main = lowering.class(ast.module);
     lowering.module.module.main_class = Some(main);

@@ -173,17 +173,22 @@ fn places_in(record: Object) -> impl Iterator<Item = (&'static Function, i64)> {
     })
 }
 
-/// Where the trace of an exception begins: the path, line and column of the innermost activation of the program's code.
+/// Where the trace of an exception begins: the path, line and column of the innermost activation of the program's code. None if that
+/// is a guest's.
 pub fn begin_of_trace(vm: &Vm, exception: Word) -> Option<(&'static str, u32, u32)> {
     let mut places = places_in(record_of(vm, exception)?).filter(|(_, pc)| *pc >= 0);
     let is_program = |(function, _): &(&Function, i64)| !function.module.bytecode.is_image();
     let (function, pc) = places.find(is_program)?;
     let place = function.position(pc as usize);
-    (place.1 > 0).then_some(place)
+    // Bytecode of a guest may name any file as its source.
+    (place.1 > 0 && !function.module.is_for_guests()).then_some(place)
 }
 
-/// A trace with an excerpt below the line for the place where it begins.
+/// A trace with an excerpt below the line for the place where it begins, if the place is in that line.
 pub fn with_excerpt(trace: &str, (path, line, column): (&str, u32, u32), source: &str) -> String {
+    if column as usize > source.chars().count() + 1 {
+        return trace.to_owned();
+    }
     let place = format!("({path}:{line}:{column})\n");
     let Some(end) = trace.find(&place).map(|start| start + place.len()) else {
         return trace.to_owned();
