@@ -10,6 +10,7 @@ use squall_heap::Word;
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::function::Function;
 use squall_runtime::tiers::outcome::{Failure, FailureReason};
+use squall_runtime::tiers::polls;
 use squall_runtime::tiers::string::make_string;
 use squall_runtime::tiers::thread::Thread;
 use squall_runtime::tiers::typed::{Registers, boxing, lists, maps, position, tuples};
@@ -33,6 +34,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
             let registers = Registers::of(thread);
             let content = path(thread, registers);
             calls::complete_here(thread, destination, words, content);
+            polls::after_effort(thread);
         });
     }
 
@@ -227,6 +229,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
                 }
                 Err(failure) => calls::fail_here(thread, failure),
             }
+            polls::after_effort(thread);
         });
     }
 
@@ -282,6 +285,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
                 Ok(Some(value)) => calls::complete_here(thread, a(word), 2, Ok(value)),
                 Err(failure) => calls::fail_here(thread, failure),
             }
+            polls::after_effort(thread);
         });
     }
 }

@@ -9,6 +9,7 @@ use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::links;
 use squall_runtime::tiers::locks;
+use squall_runtime::tiers::polls;
 use squall_runtime::tiers::processes::{self, choice, faults, forks};
 use squall_runtime::tiers::thread::Thread;
 
@@ -143,7 +144,10 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn alt(&mut self, is_fair: bool) {
         let site = self.linked_site(1);
-        self.slowly(|thread| choice::choose(thread, site, is_fair));
+        self.slowly(|thread| {
+            choice::choose(thread, site, is_fair);
+            polls::after_effort(thread);
+        });
     }
 
     #[inline(always)]

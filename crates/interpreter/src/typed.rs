@@ -4,9 +4,13 @@
 //! Integers are kept extended to 64 bits. Addition and similar operations are done in 64 bits and cut back to the
 //! type's width.
 
+use std::cmp::Ordering;
+
 use squall_bytecode::types::RegisterType;
+use squall_heap::Word;
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::outcome::{Failure, FailureReason};
+use squall_runtime::tiers::polls;
 use squall_runtime::tiers::specialise::JUMPS_IF;
 use squall_runtime::tiers::typed::compare::compare_bits;
 use squall_runtime::tiers::typed::scalars::{basic_to_word, normalize, unbox};
@@ -149,16 +153,21 @@ impl<const MODE: u8> Machine<'_, MODE> {
     fn defined_comparison(&mut self, word: u32, comparison: Comparison) {
         // SAFETY: the verifier has shown the register to be one of the function's.
         let kind = unsafe { *self.function().types.get_unchecked(b(word)) };
-        // SAFETY: the verifier has shown that both registers have this type.
-        let order = unsafe { compare_bits(kind, self.raw(b(word)), self.raw(c(word))) };
-        let holds = match comparison {
+        let holds = move |order: Ordering| match comparison {
             Comparison::Equal => order.is_eq(),
             Comparison::NotEqual => order.is_ne(),
             Comparison::Less => order.is_lt(),
             Comparison::LessOrEqual => order.is_le(),
         };
-        self.set_raw(a(word), u64::from(holds));
-        self.jump(1);
+        let (left, right) = (self.raw(b(word)), self.raw(c(word)));
+        self.slowly(|thread| {
+            // SAFETY: the verifier has shown that both registers have this type.
+            let order = unsafe { compare_bits(thread, kind, left, right) };
+            // SAFETY: the destination is a register of Booleans (verifier), so it takes raw bits.
+            let content = order.map(|it| unsafe { Word::from_bits(u64::from(holds(it))) });
+            calls::complete_here(thread, a(word), 1, content);
+            polls::after_effort(thread);
+        });
     }
 
     #[inline(always)]

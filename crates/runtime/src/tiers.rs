@@ -128,7 +128,7 @@ pub mod metering {
 
 /// The slow path of polls.
 pub mod polls {
-    pub use crate::concurrency::polls::poll;
+    pub use crate::concurrency::polls::{after_effort, poll};
 }
 
 /// Closures, contexts and home activations.

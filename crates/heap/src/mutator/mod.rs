@@ -211,8 +211,8 @@ impl Mutator {
 impl Mutator {
     #[inline(always)]
     fn roots(&self) -> &Vec<Word> {
-        // SAFETY: this mutator runs, so the collector does not access its roots, and `&self` keeps
-        // `roots_mut` away.
+        // SAFETY: this mutator runs, or it stands and another thread walks, which stops all mutators and collections; so the
+        // collector does not access its roots, and `&self` keeps `roots_mut` away.
         unsafe { &*self.record.get().roots.get() }
     }
 

@@ -72,6 +72,11 @@ impl Mutator {
         self.roots().len()
     }
 
+    /// The words of the roots beyond this depth, for walks while the mutator stands.
+    pub fn roots_beyond(&self, depth: usize) -> &[Word] {
+        self.roots().get(depth..).unwrap_or_default()
+    }
+
     /// Takes roots off the stack until `depth` remain.
     #[inline]
     pub fn truncate_roots(&mut self, depth: usize) {

@@ -199,16 +199,20 @@ fn is_outside(thread: &Thread, channel: Object) -> bool {
     sandbox_of(channel).is_some_and(|sandbox| !leaving::is_within(thread.sandbox, sandbox))
 }
 
-/// Whether what the running strand writes to a locked channel may leave the strand's sandbox.
+/// Whether what the running strand writes to a channel may leave the strand's sandbox. The answer about a locked channel is certain.
 fn may_carry_out(thread: &Thread, channel: Object) -> bool {
     thread.sandbox.is_some_and(|sandbox| {
         get(channel, EXPORTED) == Word::TRUE || !leaving::is_within(sandbox_of(channel), sandbox)
     })
 }
 
-/// Whether an element of a channel of this type may leave a sandbox. Typed code has only data.
+/// Whether an element of a channel of this type may leave a sandbox. Typed code has only data, but a strand outside makes an object
+/// of it.
 fn may_leave(thread: &mut Thread, kind: Option<Type>, value: Word) -> bool {
-    kind.is_some() || isolation::may_leave_at_once(thread, value)
+    match kind {
+        Some(kind) => isolation::may_leave_typed(thread, kind, value),
+        None => isolation::may_leave_at_once(thread, value),
+    }
 }
 
 /// An object does not leave a sandbox. *GC point.*
@@ -347,15 +351,24 @@ fn write_if(
     let waiter = waiting::own_waiter(thread)?;
     let (target, value) = operands(thread);
     let target = channel(target)?;
-    let stays = thread.sandbox.is_some() && !may_leave(thread, element_type(target), value);
-    waiting::lock(&mut thread.mutator, target);
+    let mut was_seen = false;
+    loop {
+        // A strand outside may read from the channel for the first time between this look and the lock.
+        if !was_seen && may_carry_out(thread, target) {
+            was_seen = true;
+            if !may_leave(thread, element_type(target), value) {
+                return Err(kept_inside(thread));
+            }
+        }
+        waiting::lock(&mut thread.mutator, target);
+        if was_seen || !may_carry_out(thread, target) {
+            break;
+        }
+        waiting::unlock(&mut thread.mutator, target);
+    }
     if !is_suitable(target) {
         waiting::unlock(&mut thread.mutator, target);
         return Ok(None);
-    }
-    if stays && may_carry_out(thread, target) {
-        waiting::unlock(&mut thread.mutator, target);
-        return Err(kept_inside(thread));
     }
     Ok(Some(match try_write(thread, target, value, waiter) {
         Look::Wait => wait(thread, target, WRITERS, waiter, value),

@@ -6,6 +6,7 @@ use squall_events::replay::AtPoll;
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::worker;
 use crate::execution::{calls, debugging, guarded, unwind};
+use crate::state::effort::PIECE;
 use crate::state::sampling;
 use crate::state::sandbox;
 use crate::state::strand::{Model, StrandRef};
@@ -55,6 +56,27 @@ pub fn poll(thread: &mut Thread) {
     thread.stands_before = false;
     if thread.watch.steps || thread.was_moved {
         debugging::change_pace(thread);
+    }
+}
+
+/// An instruction is over, and the state is at the next one: the strand polls if its operations were so much effort that others
+/// should not wait longer. The poll is not counted as fuel, since the effort was. *GC point.*
+#[inline]
+pub fn after_effort(thread: &mut Thread) {
+    if thread.metering.effort >= PIECE {
+        poll_after_effort(thread);
+    }
+}
+
+#[cold]
+fn poll_after_effort(thread: &mut Thread) {
+    thread.metering.effort = 0;
+    // An instruction that has failed, or stops the strand, has polled or will do so.
+    if thread.stop == Stop::Returned && thread.sandbox.is_some() {
+        if thread.metering.counts_polls && !thread.metering.is_counted_by_code {
+            thread.metering.fuel = thread.metering.fuel.saturating_add(1);
+        }
+        poll(thread);
     }
 }
 

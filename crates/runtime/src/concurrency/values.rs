@@ -68,17 +68,29 @@ enum Question {
 }
 
 /// Whether an object is deeply immutable, so that another vat may have it.
+/// A strand of a sandbox pays for the look, which may lead far and find at the end that an initializer has not ended.
 #[inline]
-pub fn is_value(vm: &Vm, word: Word) -> bool {
-    is_known_value(word)
-        || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::IsValue))
+pub fn is_value(thread: &mut Thread, word: Word) -> bool {
+    is_known_value(word) || word.as_object().is_some_and(|object| becomes_shared(thread, object))
+}
+
+/// Whether this object and all that it leads to are values; they are known to be from then on.
+fn becomes_shared(thread: &mut Thread, object: Object) -> bool {
+    let mut looked = 0;
+    let led_to = objects_led_to(thread.vm, object, Question::IsValue, &mut looked);
+    thread.charge(looked);
+    let objects = led_to.iter().flat_map(|it| it.instances.iter().chain(&it.classes));
+    objects.for_each(|object| _ = object.set_flag(SHARED));
+    led_to.is_some()
 }
 
 /// Whether an object is a value as soon as those whose initializers run now have passed their check.
 #[inline]
 pub fn counts_as_value(vm: &Vm, word: Word) -> bool {
     is_known_value(word)
-        || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::Counts))
+        || word
+            .as_object()
+            .is_some_and(|object| objects_led_to(vm, object, Question::Counts, &mut 0).is_some())
 }
 
 /// The result of giving away an object of which an actor is to be made.
@@ -92,19 +104,22 @@ pub enum Gift {
 }
 
 /// Gives away the object for an actor or a process, if that is possible.
-pub fn give_away(vm: &Vm, word: Word) -> Gift {
+pub fn give_away(thread: &mut Thread, word: Word) -> Gift {
     if is_known_value(word) {
         return Gift::Given;
     }
+    let vm = thread.vm;
     let Some(object) = word.as_object() else { return Gift::Refused };
-    let led_to = objects_led_to(vm, object, Question::GiveAway);
+    let mut looked = 0;
+    let led_to = objects_led_to(vm, object, Question::GiveAway, &mut looked);
+    thread.charge(looked);
     let Some(LedTo { instances, .. }) = led_to else { return Gift::Refused };
     let is_early = |object: &Object| is_unfinished(vm, *object);
     let early: Found<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
     instances.into_iter().for_each(|object| _ = object.set_flag(CHECKED));
     if early.is_empty() {
         // If it is a value, one look will show that from now on.
-        leads_to_values(vm, object, Question::IsValue);
+        becomes_shared(thread, object);
         Gift::Given
     } else {
         Gift::Early(vm.concurrency().early.add(early.into_vec()))
@@ -128,16 +143,6 @@ pub fn is_known_value(word: Word) -> bool {
         // Objects of other fixed layouts use the flag otherwise.
         layout => layout.number() >= known::FIRST_FREE_NUMBER && object.has_flag(SHARED),
     }
-}
-
-/// Whether this object and all that it leads to are values, or count as values.
-fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
-    let led_to = objects_led_to(vm, object, question);
-    if question == Question::IsValue {
-        let objects = led_to.iter().flat_map(|it| it.instances.iter().chain(&it.classes));
-        objects.for_each(|object| _ = object.set_flag(SHARED));
-    }
-    led_to.is_some()
 }
 
 /// Objects, not known to be values so far, that another one leads to.
@@ -171,8 +176,14 @@ impl Seen {
     }
 }
 
-/// The objects that this one leads to, itself included; `None` if one is no value, or does not count as one.
-fn objects_led_to(vm: &Vm, object: Object, question: Question) -> Option<LedTo> {
+/// The objects that this one leads to, itself included; `None` if one is no value, or does not count as one. Counts the words that are
+/// looked at.
+fn objects_led_to(
+    vm: &Vm,
+    object: Object,
+    question: Question,
+    looked: &mut usize,
+) -> Option<LedTo> {
     let must_be_checked = question == Question::IsValue;
     // Most of those that are none show it themselves.
     if matches!(sharing(vm, object), Sharing::Never) {
@@ -183,6 +194,7 @@ fn objects_led_to(vm: &Vm, object: Object, question: Question) -> Option<LedTo> 
     let mut seen = Seen::default();
     let mut led_to = LedTo::default();
     while let Some(word) = pending.pop() {
+        *looked += 1;
         let Some(object) = word.as_object().filter(|_| !is_known_value(word)) else { continue };
         if !seen.is_first_look(object) {
             continue;
@@ -335,7 +347,7 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
         });
     }
     _ = object.set_flag(CHECKED);
-    _ = is_value(vm, word);
+    _ = is_value(thread, word);
     if was_given_away {
         early_actors::initialized(thread, object);
     }

@@ -22,14 +22,12 @@ use crate::concurrency::worker;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::rights::{self, Kind};
+use crate::state::effort::PIECE;
 use crate::state::thread::{Thread, Window};
 use crate::state::work::{Step, Work};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[Primitive::ordinary("workStep:", step)];
-
-/// The units of a piece: some fifty microseconds.
-pub const PIECE: usize = 5_000;
 
 /// Computations on so many bytes are done at once.
 pub const SMALL: usize = 4 << 10;

@@ -7,7 +7,7 @@
 //! | part | modules |
 //! |---|---|
 //! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
-//! | a native thread | [`thread`], [`native_stack`], [`limit`], [`affinity`], [`items`] |
+//! | a native thread | [`thread`], [`native_stack`], [`limit`], [`affinity`], [`items`], [`effort`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
 //! | a vat, its transactions, its sandbox, what breaks with that, its time and its measurements | [`vat`], [`transactions`], [`sandbox`], [`orphans`], [`pacing`], `rests` |
 //! | what a debugger has set, what tests have covered | [`debugging`], [`coverage`] |
@@ -18,6 +18,7 @@ pub mod affinity;
 pub mod anchor;
 pub mod coverage;
 pub mod debugging;
+pub mod effort;
 pub mod ended;
 pub mod events;
 pub mod fences;

@@ -219,6 +219,11 @@ pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
     thread.message.iter().copied().for_each(&mut *visit);
     thread.window.words().for_each(&mut *visit);
     thread.transaction.iter().flat_map(|it| it.words()).for_each(&mut *visit);
+    if thread.sandbox.is_some() {
+        // What is half made, and known to nothing but the operation in progress.
+        let depth = thread.metering.roots_before;
+        thread.mutator.roots_beyond(depth).iter().copied().for_each(&mut *visit);
+    }
     // SAFETY: the thread stands, and its frames stay in place.
     let mut visit = |root: RootAddress| visit(unsafe { root.word() });
     visit_state(thread.state, thread.stands_before, &mut visit);

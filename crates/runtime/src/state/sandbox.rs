@@ -609,8 +609,12 @@ pub struct Metering {
     pub fuel: i32,
     /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
     pub owed: u64,
+    /// The effort of operations since the last poll for its sake: see [`crate::state::effort`].
+    pub effort: usize,
     /// How much the message that is under way takes to another vat: see `isolation`.
     pub(crate) passed: usize,
+    /// The depth of the thread's roots when it entered the strand: those beyond are the strand's.
+    pub(crate) roots_before: usize,
     /// By which code for sandboxes hides the constants of guests. It never changes.
     pub code_key: u64,
 }
@@ -651,6 +655,7 @@ pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
     thread.metering.counts_polls = counts_polls;
     thread.metering.fuel = if counts_polls { 0 } else { Metering::UNLIMITED };
     thread.metering.owed = 0;
+    thread.metering.roots_before = thread.mutator.root_depth();
     if sandbox.chain().any(|sandbox| sandbox.budgets().time.is_some()) {
         pacing::begin(thread);
     }

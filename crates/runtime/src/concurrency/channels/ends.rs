@@ -43,10 +43,11 @@ const WORDS: usize = 3;
 #[derive(Clone, Copy)]
 enum Direction {
     Read,
-    /// The type of the channel's elements when the value was converted, and whether the value may not leave the sandbox.
+    /// The type of the channel's elements when the value was converted; and whether the value may leave the sandbox, if the channel
+    /// carries it out.
     Write {
         kind: Option<Type>,
-        stays: bool,
+        leaves: Option<bool>,
     },
 }
 
@@ -54,7 +55,7 @@ enum Direction {
 enum Found {
     /// This is the outcome.
     Outcome(Outcome),
-    /// A channel has another type by now: everything begins anew.
+    /// A channel has another type by now, or carries elements out of a sandbox: everything begins anew.
     Changed,
     /// One has to wait.
     Nothing,
@@ -161,7 +162,7 @@ fn make_pair(thread: &mut Thread, count: usize) -> Result<(), Failure> {
 /// Converts the value of an alternative to the type of its channel. *GC point.*
 fn convert(thread: &mut Thread, index: usize) -> Result<Direction, Failure> {
     let value = word(thread, index, VALUE);
-    if !is_value(thread.vm, value) {
+    if !is_value(thread, value) {
         return Err(classes::not_a_value(thread, value));
     }
     let kind = element_type(word(thread, index, CHANNEL).object());
@@ -176,8 +177,9 @@ fn convert(thread: &mut Thread, index: usize) -> Result<Direction, Failure> {
         }
     }
     let value = word(thread, index, VALUE);
-    let stays = thread.sandbox.is_some() && !may_leave(thread, kind, value);
-    Ok(Direction::Write { kind, stays })
+    let carries_out = may_carry_out(thread, word(thread, index, CHANNEL).object());
+    let leaves = carries_out.then(|| may_leave(thread, kind, value));
+    Ok(Direction::Write { kind, leaves })
 }
 
 /// Takes the first alternative that need not wait. *GC point* if there is one.
@@ -196,9 +198,14 @@ fn look_at_all(
                 waiting::unlock(&mut thread.mutator, channel);
                 return Ok(Found::Changed);
             }
-            Direction::Write { stays: true, .. } if may_carry_out(thread, channel) => {
+            Direction::Write { leaves: Some(false), .. } => {
                 waiting::unlock(&mut thread.mutator, channel);
                 return Err(kept_inside(thread));
+            }
+            // A strand outside has read from the channel for the first time.
+            Direction::Write { leaves: None, .. } if may_carry_out(thread, channel) => {
+                waiting::unlock(&mut thread.mutator, channel);
+                return Ok(Found::Changed);
             }
             Direction::Write { .. } => {
                 let (value, waiter) = (word(thread, index, VALUE), word(thread, index, WAITER));

@@ -88,7 +88,7 @@ pub fn to_guest(thread: &mut Thread, value: &Value, to: VatRef) -> Result<Word, 
     match to == main {
         true => Ok(word),
         // Only its own vat copies a transfer object.
-        false if isolation::is_copied(thread.vm, word) => Err(Failure::argument(Word::NIL)),
+        false if isolation::is_copied(thread, word) => Err(Failure::argument(Word::NIL)),
         false => isolation::wrap(thread, word, main, to),
     }
 }
@@ -107,7 +107,7 @@ fn make(thread: &mut Thread, value: &Value, depth: usize) -> Result<Word, Failur
         // An object in a list is a value, which every vat may have.
         Value::Object(object) => {
             let word = thread.vm.concurrency().embedding.kept.word(object);
-            match crate::concurrency::values::is_value(thread.vm, word) {
+            match crate::concurrency::values::is_value(thread, word) {
                 true => word,
                 false => return Err(Failure::argument(word)),
             }

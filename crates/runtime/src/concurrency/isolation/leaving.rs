@@ -77,7 +77,10 @@ fn look_at_all<E>(
     let mut seen = HashSet::new();
     while let Some((word, part)) = pending.pop() {
         let Some(object) = word.as_object() else { continue };
-        if is_harmless(object) || !seen.insert((object.address(), part)) {
+        // The receiver may walk through arrays as through a tree. So an array counts wherever it is met: a few dozen arrays, each
+        // with the next one twice, would keep the receiver busy practically for ever.
+        let is_tree = part == Part::Data && object.layout() == known::VALUE_ARRAY;
+        if is_harmless(object) || !is_tree && !seen.insert((object.address(), part)) {
             continue;
         }
         pay(object.size() / size_of::<Word>())?;

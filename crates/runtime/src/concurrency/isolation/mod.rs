@@ -9,7 +9,7 @@
 //! | a transfer object or array, if its class is a value by now, and may leave | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
-//! A sandbox cannot hold up others by a message: one message or answer takes at most `LARGEST` units of work on the way
+//! A sandbox cannot hold up others by a message: one message or answer takes at most [`LARGEST`] units of work on the way
 //! out of a vat of a sandbox, since the strand does not poll meanwhile. Whoever begins such a message calls [`begin`].
 //!
 //! Only an object's own vat may read its mutable parts. So a transfer object is wrapped by its own vat; all other
@@ -24,8 +24,11 @@ use crate::concurrency::promises;
 use crate::concurrency::values;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, FailureReason};
+use crate::model::types::Type;
 use crate::objects::classes;
 use crate::objects::far_reference::{far_reference, slots, target_of, vat_of};
+use crate::objects::typed::boxing;
+use crate::state::effort::{Effort, FOR_AN_OBJECT, LARGEST};
 use crate::state::thread::{Thread, allocated};
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -49,7 +52,7 @@ enum Passage {
 /// copied, the thread runs the first vat. *GC point.*
 pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
     let Some(object) = word.as_object() else { return Ok(word) };
-    match passage(thread.vm, object) {
+    match passage(thread, object) {
         Passage::Same if leaving::leaves(from, to) => {
             match leaving::may_leave_for(thread.vm, word, |words| pay(thread, from, words))? {
                 true => Ok(word),
@@ -67,7 +70,7 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
             }
             None => refer(thread, word, from),
         },
-        Passage::Copy if is_copied_to(thread.vm, object, from, to) => {
+        Passage::Copy if is_copied_to(thread, object, from, to) => {
             transfer::copy(thread, object, from, to)
         }
         Passage::Copy | Passage::Reference => refer(thread, word, from),
@@ -85,12 +88,6 @@ const WORDS_OF_A_FAR_REFERENCE: usize = 4;
 
 /// The words that a promise takes which follows another one, with the reaction.
 const WORDS_OF_A_PROMISE: usize = 16;
-
-/// How many words a message of a sandbox may lead to; each object counts as [`FOR_AN_OBJECT`] more: some milliseconds.
-const LARGEST: usize = 1 << 20;
-
-/// How much work an object is beside its words.
-const FOR_AN_OBJECT: usize = 8;
 
 /// A message or an answer of the thread begins, whose words will be wrapped.
 pub fn begin(thread: &mut Thread) {
@@ -114,13 +111,22 @@ fn pay(thread: &mut Thread, from: VatRef, words: usize) -> Result<(), Failure> {
 /// Whether a value may leave a sandbox through a channel, which carries none that is larger than a message. A strand of a
 /// sandbox pays for the look.
 pub fn may_leave_at_once(thread: &mut Thread, word: Word) -> bool {
-    let mut units = 0;
-    let may_leave = leaving::may_leave_for(thread.vm, word, |words| {
-        units += FOR_AN_OBJECT + words;
-        if units <= LARGEST { Ok(()) } else { Err(()) }
-    });
-    thread.charge(units);
+    let mut effort = Effort::with_limit(LARGEST);
+    let may_leave =
+        leaving::may_leave_for(thread.vm, word, |words| effort.add(FOR_AN_OBJECT + words));
+    thread.charge(effort.units());
     may_leave == Ok(true)
+}
+
+/// The same for a value of typed code, of which an object is made outside.
+pub fn may_leave_typed(thread: &mut Thread, kind: Type, value: Word) -> bool {
+    if kind.is_plain() {
+        return true;
+    }
+    let mut effort = Effort::with_limit(LARGEST);
+    let may_leave = boxing::add_effort_of(&mut effort, kind, value).is_ok();
+    thread.charge(effort.units());
+    may_leave
 }
 
 /// The exception that breaks the promise for a message or an answer that could not be wrapped.
@@ -132,23 +138,24 @@ pub fn prepared_error(vm: &Vm, failure: &Failure) -> Word {
 }
 
 /// Whether this may go to other vats as a copy, which only its own vat may make.
-pub fn is_copied(vm: &Vm, word: Word) -> bool {
-    word.as_object().is_some_and(|object| passage(vm, object) == Passage::Copy)
+pub fn is_copied(thread: &mut Thread, word: Word) -> bool {
+    word.as_object().is_some_and(|object| passage(thread, object) == Passage::Copy)
 }
 
 /// Whether the class of a transfer object is a value by now: if not, neither the object nor the objects it leads to are
 /// copied.
-fn has_shared_class(vm: &Vm, object: Object) -> bool {
-    values::is_value(vm, object.class())
+fn has_shared_class(thread: &mut Thread, object: Object) -> bool {
+    values::is_value(thread, object.class())
 }
 
 /// Whether a transfer object goes as a copy: its class is known on the other side, and may leave.
-fn is_copied_to(vm: &Vm, object: Object, from: VatRef, to: VatRef) -> bool {
-    has_shared_class(vm, object)
-        && (!leaving::leaves(from, to) || leaving::may_leave(vm, object.class()))
+fn is_copied_to(thread: &mut Thread, object: Object, from: VatRef, to: VatRef) -> bool {
+    has_shared_class(thread, object)
+        && (!leaving::leaves(from, to) || leaving::may_leave(thread.vm, object.class()))
 }
 
-fn passage(vm: &Vm, object: Object) -> Passage {
+fn passage(thread: &mut Thread, object: Object) -> Passage {
+    let vm = thread.vm;
     match object.layout() {
         known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => Passage::Same,
         known::FAR_REFERENCE => Passage::Far,
@@ -157,7 +164,7 @@ fn passage(vm: &Vm, object: Object) -> Passage {
         known::TRANSFER_ARRAY => Passage::Copy,
         _ if object.has_flag(values::SHARED) => Passage::Same,
         _ if classes::is_transfer(vm, object) => Passage::Copy,
-        _ if values::is_value(vm, object.word()) => Passage::Same,
+        _ if values::is_value(thread, object.word()) => Passage::Same,
         _ if promises::promise_in(vm, object.word()).is_some() => Passage::Promise,
         _ => Passage::Reference,
     }
@@ -168,8 +175,7 @@ fn passage(vm: &Vm, object: Object) -> Passage {
 pub fn snapshot(thread: &mut Thread, word: Word, vat: VatRef) -> Result<Word, Failure> {
     match word.as_object() {
         Some(object)
-            if passage(thread.vm, object) == Passage::Copy
-                && has_shared_class(thread.vm, object) =>
+            if passage(thread, object) == Passage::Copy && has_shared_class(thread, object) =>
         {
             transfer::copy(thread, object, vat, vat)
         }

@@ -17,6 +17,7 @@ use crate::concurrency::gates;
 use crate::execution::calls;
 use crate::model::function::{Function, Site};
 use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::state::effort::Effort;
 use crate::state::thread::Thread;
 
 /// A guard that counts.
@@ -64,21 +65,7 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
         }
         thread.message.clear();
         thread.message.push(Word::NIL);
-        let mut patience = Patience::Endless;
-        let mut count = 0;
-        for guard in guards(thread) {
-            match guard.instruction.opcode {
-                Opcode::AltRead => {
-                    let channel = get(thread, guard.instruction.register(Field::B).index());
-                    thread.message.extend([channel, Word::NIL]);
-                }
-                _ => patience = sooner(patience, limit_of(thread, &guard)),
-            }
-            count += 1;
-        }
-        if count == 0 {
-            return Err(Failure::new(FailureReason::NoAlternative));
-        }
+        let patience = thread.with_effort(take_alternatives)?;
         Ok(match channels::choose_in_message(thread, is_fair, patience)? {
             Chosen::Outcome(outcome) => outcome,
             Chosen::Nothing => {
@@ -98,6 +85,30 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
         stand_at_alt(thread, site);
         take(thread, read);
     }
+}
+
+/// Puts the channels of the alternatives into the thread's message. Answers how long to wait for one of them.
+fn take_alternatives(thread: &mut Thread, effort: &mut Effort) -> Result<Patience, Failure> {
+    /// The effort of an alternative: its channel is locked twice.
+    const ALTERNATIVE: usize = 100;
+    let mut patience = None;
+    let mut pc = thread.activation().pc;
+    for guard in guards(thread) {
+        effort.add(ALTERNATIVE + guard.instruction.pc - pc)?;
+        pc = guard.instruction.pc;
+        match guard.instruction.opcode {
+            Opcode::AltRead => {
+                let channel = get(thread, guard.instruction.register(Field::B).index());
+                thread.message.extend([channel, Word::NIL]);
+                patience = patience.or(Some(Patience::Endless));
+            }
+            _ => {
+                let limit = limit_of(thread, &guard);
+                patience = Some(sooner(patience.unwrap_or(Patience::Endless), limit));
+            }
+        }
+    }
+    patience.ok_or(Failure::new(FailureReason::NoAlternative))
 }
 
 /// The strand that has waited in an `alt` continues with its delivery.

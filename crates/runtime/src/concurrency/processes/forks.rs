@@ -55,7 +55,7 @@ const LATER: usize = strand::slots::JOINERS;
 
 /// Runs the branches of the `par` in the state. *GC point.*
 pub fn par(thread: &mut Thread, site: &'static Site) {
-    let outcome = fork(thread, site, |thread, here, map| {
+    let outcome = fork(thread, site, None, |thread, here, map| {
         let mut branches = Vec::with_capacity(map.branches.len());
         for branch in &map.branches {
             match begin_branch(thread, here, branch) {
@@ -85,7 +85,7 @@ pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: us
         thread.state.pc = site.return_pc;
         return;
     }
-    let outcome = fork(thread, site, |thread, here, map| {
+    let outcome = fork(thread, site, Some(copies as usize), |thread, here, map| {
         let body = &map.branches[0];
         let mut failure = None;
         for number in 0..copies {
@@ -118,10 +118,14 @@ pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: us
     calls::finish(thread, site, outcome);
 }
 
-/// The common part of all forks: makes the join and the thread's message; `start` does the rest.
+/// The effort of a branch: a microsecond at most.
+const BRANCH: usize = 32;
+
+/// The common part of all forks, with as many branches as the code has or so many copies of one: makes the join and the thread's message; `start` does the rest.
 fn fork(
     thread: &mut Thread,
     site: &'static Site,
+    copies: Option<usize>,
     start: impl FnOnce(&mut Thread, Activation, &'static ForkMap) -> Result<Outcome, Failure>,
 ) -> Outcome {
     thread.call_site = Some(site);
@@ -132,6 +136,11 @@ fn fork(
     let Some(map) = here.function.frame_maps().fork(here.pc) else {
         return Failure::new(FailureReason::NotSupported).into();
     };
+    let count = copies.unwrap_or(map.branches.len());
+    if let Err(too_large) = thread.with_effort(|_, effort| effort.add(count.saturating_mul(BRANCH)))
+    {
+        return Failure::from(too_large).into();
+    }
     for register in map.cleared.iter() {
         set(thread, register.index(), Word::NIL);
     }

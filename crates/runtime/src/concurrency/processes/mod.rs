@@ -25,6 +25,7 @@ use crate::concurrency::channels::rendezvous::{self, Side};
 use crate::concurrency::channels::{self, End};
 use crate::concurrency::gates;
 use crate::concurrency::locks;
+use crate::concurrency::sandbox::grants;
 use crate::concurrency::strands;
 use crate::concurrency::switches;
 use crate::concurrency::timers;
@@ -199,7 +200,7 @@ pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: us
 #[inline(never)]
 fn write_in_general(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
     perform(thread, site, |thread| {
-        if registers::is_any(thread, value) && !is_value(thread.vm, get(thread, value)) {
+        if registers::is_any(thread, value) && !is_value(thread, get(thread, value)) {
             return Err(not_a_value(thread, get(thread, value)));
         }
         let word = registers::to_word(thread, value)?;
@@ -290,11 +291,14 @@ fn duration(thread: &Thread, register: usize) -> Duration {
     Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds })
 }
 
-/// Puts the scheduler's time in nanoseconds into a register.
+/// Puts the scheduler's time in nanoseconds into a register. *GC point* if the strand's sandbox may not know the time.
 pub fn now(thread: &mut Thread, destination: usize) {
     let elapsed = |thread: &Thread| {
         i64::try_from(thread.vm.scheduler.elapsed().as_nanos()).unwrap_or(i64::MAX)
     };
+    if let Err(failure) = grants::check(thread, grants::CLOCK, "the time") {
+        return calls::fail_here(thread, failure);
+    }
     let answer = match thread.is_recording() {
         false => replays::Answer::Outside,
         true => thread.input(NOW),

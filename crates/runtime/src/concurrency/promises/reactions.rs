@@ -12,7 +12,6 @@ use crate::model::outcome::Failure;
 use crate::objects::{block, string};
 use crate::state::thread::{Thread, Window, allocated};
 use crate::state::vat::{self, VatRef};
-use crate::state::vm::Vm;
 
 /// Adds callbacks to the promise in the window's first word: for an object the second word, for an error the third one,
 /// if they are not nil. Answers a promise for the callback's answer. *GC point.*
@@ -97,10 +96,10 @@ pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction
 
 /// Whether messages wait for a promise, whose lock is held, with arguments to be copied on the way to
 /// another vat.
-pub(super) fn have_copies(vm: &Vm, promise: Object) -> bool {
+pub(super) fn have_copies(thread: &mut Thread, promise: Object) -> bool {
     let first = promise.slot(slots::FIRST).as_object();
     let mut all = std::iter::successors(first, |reaction| reaction.element(vat::NEXT).as_object());
-    all.any(|reaction| sends::has_copies(vm, reaction))
+    all.any(|reaction| sends::has_copies(thread, reaction))
 }
 
 /// Makes a reaction, which is not that of following, due: a message to the owner of the promise that

@@ -19,7 +19,6 @@ use crate::state::replays::Sending;
 use crate::state::strand::Ending;
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
-use crate::state::vm::Vm;
 
 /// Sends a message to be processed in a later turn; answers a promise for the result, or nil, perhaps
 /// after waiting for room in the receiver's mailbox. The window has receiver and arguments, and is a
@@ -274,7 +273,7 @@ fn post_to(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
 pub(super) fn deliver(thread: &mut Thread, here: VatRef, vat: VatRef, message: Object) {
     match receiver_vat(message.element(messages::RECEIVER)) {
         // Only the vat itself can copy arguments.
-        Some(target) if here == vat || !has_copies(thread.vm, message) => {
+        Some(target) if here == vat || !has_copies(thread, message) => {
             forward(thread, vat, target, message);
         }
         _ => vat.post(thread, message),
@@ -282,9 +281,9 @@ pub(super) fn deliver(thread: &mut Thread, here: VatRef, vat: VatRef, message: O
 }
 
 /// Whether a message has arguments that are copied on the way to another vat.
-pub(super) fn has_copies(vm: &Vm, message: Object) -> bool {
+pub(super) fn has_copies(thread: &mut Thread, message: Object) -> bool {
     let mut arguments = messages::RECEIVER + 1..message.length();
-    arguments.any(|index| isolation::is_copied(vm, message.element(index)))
+    arguments.any(|index| isolation::is_copied(thread, message.element(index)))
 }
 
 /// Wraps the arguments of a message for the vat of its receiver, a far reference, and posts it there.

@@ -135,7 +135,7 @@ pub(super) fn follow_settled(thread: &mut Thread, here: VatRef, other: Object, r
     let source = owner(other);
     // An outcome that would have to be copied is left to its vat, and so is an error that is itself a promise: those
     // could be nested without end.
-    let is_late = isolation::is_copied(thread.vm, outcome) && source != here
+    let is_late = isolation::is_copied(thread, outcome) && source != here
         || promise_in(thread.vm, outcome).is_some();
     if is_late {
         reaction.set_element(&mut thread.mutator, messages::KIND, kind);
@@ -239,9 +239,9 @@ impl Publication {
     }
 
     /// Whether this promise must be settled in a turn of its owner.
-    fn is_late(&self, thread: &Thread) -> bool {
+    fn is_late(&self, thread: &mut Thread) -> bool {
         owner(self.promise(thread)) != self.here
-            && isolation::is_copied(thread.vm, thread.mutator.get(self.outcome))
+            && isolation::is_copied(thread, thread.mutator.get(self.outcome))
     }
 
     /// Has the owner settle the promise.
@@ -281,7 +281,7 @@ impl Publication {
         waiting::lock(&mut thread.mutator, promise);
         if !is_ours
             && far_reference::far_reference(outcome).is_some()
-            && reactions::have_copies(thread.vm, promise)
+            && reactions::have_copies(thread, promise)
         {
             waiting::unlock(&mut thread.mutator, promise);
             return Step::HandOver;

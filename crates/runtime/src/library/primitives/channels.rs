@@ -87,7 +87,7 @@ fn capacity(word: Word) -> Result<usize, Failure> {
 }
 
 fn write(thread: &mut Thread, window: Window) -> Outcome {
-    if !is_value(thread.vm, window.get(1)) {
+    if !is_value(thread, window.get(1)) {
         return classes::not_a_value(thread, window.get(1)).into();
     }
     outcome(channels::write_object(thread, window))

@@ -88,6 +88,7 @@ fn bind(thread: &mut Thread, window: Window) -> Outcome {
 
 /// The number by which the system knows the calling native thread; nil if it does not tell.
 fn system_number(thread: &mut Thread) -> Result<Word, Failure> {
+    grants::check(thread, NATIVE_THREADS, "the number of a native thread")?;
     let path = std::fs::read_link("/proc/thread-self").ok();
     let name = path.as_deref().and_then(|path| path.file_name()?.to_str());
     match name.and_then(|name| name.parse().ok()) {

@@ -102,7 +102,7 @@ fn create_actor(
     home: Home,
 ) -> Result<Word, Failure> {
     let value = window.get(0);
-    let gift = values::give_away(thread.vm, value);
+    let gift = values::give_away(thread, value);
     if matches!(gift, Gift::Refused) {
         return Err(Failure::with(FailureReason::NotAValue, thread.class_of(value), Word::NIL));
     }
@@ -126,7 +126,7 @@ pub(super) fn create_actor_in(
     value: Word,
     sandbox: SandboxRef,
 ) -> Result<Word, Failure> {
-    let gift = values::give_away(thread.vm, value);
+    let gift = values::give_away(thread, value);
     if matches!(gift, Gift::Refused) {
         return Err(Failure::with(FailureReason::NotAValue, thread.class_of(value), Word::NIL));
     }

@@ -217,7 +217,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     let (Some(behavior), Some(factory)) = (behavior, factory) else {
         return Err(Failure::argument(class));
     };
-    let gift = give_away(thread.vm, class);
+    let gift = give_away(thread, class);
     if matches!(gift, Gift::Refused) {
         return Err(classes::not_a_value(thread, class));
     }
@@ -246,8 +246,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
 /// Makes the arguments in the thread's message fit for another vat: that is answered, if one had to be
 /// made. *GC point.*
 fn isolate(thread: &mut Thread) -> Result<Option<VatRef>, Failure> {
-    let vm = thread.vm;
-    if thread.message[1..].iter().all(|&word| is_value(vm, word)) {
+    if (1..thread.message.len()).all(|index| is_value(thread, thread.message[index])) {
         return Ok(None);
     }
     let from = vat::current(thread)?;

@@ -12,13 +12,14 @@ use num_bigint::BigInt;
 use squall_data::json::Builder;
 use squall_heap::{Format, Object, RootHandle, Word};
 
-use crate::library::work::{self, PIECE};
+use crate::library::work;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, Outcome};
 use crate::objects::classes::behavior_of_class;
 use crate::objects::number::{make_big, make_double, make_integer};
 use crate::objects::rights;
 use crate::objects::string::make_string;
+use crate::state::effort::PIECE;
 use crate::state::thread::{Thread, Window, allocated};
 use crate::state::work::{Step, Work};
 

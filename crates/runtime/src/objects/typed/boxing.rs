@@ -7,7 +7,8 @@
 //! | map | a `ValueArray` of pairs, `ValueArray`s themselves, by ascending keys |
 //!
 //! Both ways convert to any depth with a stack of their own. Everything that is half made, and
-//! where it comes from, is in a root.
+//! where it comes from, is in a root. A long conversion notes what it has made of which object, so that what is the same object many
+//! times over is made once: a tuple of a tuple of a tuple, with the same part twice each time, would take practically for ever.
 
 use squall_bytecode::types::RegisterType;
 use squall_heap::{Object, RootHandle, Word};
@@ -15,8 +16,10 @@ use squall_heap::{Object, RootHandle, Word};
 use super::{lists, maps, scalars};
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
-use crate::model::types::{Shape, Type};
+use crate::model::types::{Shape, Storage, Type};
+use crate::objects::counterparts::Counterparts;
 use crate::objects::string::Text;
+use crate::state::effort::{Effort, FOR_AN_OBJECT, TooLarge};
 use crate::state::thread::{Thread, allocated};
 
 /// The object for a tuple, list or map. *GC point.*
@@ -24,20 +27,80 @@ pub fn boxed(thread: &mut Thread, kind: Type, value: Word) -> Result<Word, Failu
     if kind.is_plain() {
         return Ok(value);
     }
-    let object = Conversion::new(thread, true).run(kind, value)?;
+    let object = convert(thread, true, kind, value)?;
     Ok(object.expect("every value of a boxable type has an object"))
 }
 
 /// The tuple, list or map for an object; nothing if it does not stand for one of the type. *GC point.*
 pub fn unboxed(thread: &mut Thread, kind: Type, object: Word) -> Result<Option<Word>, Failure> {
-    Conversion::new(thread, false).run(kind, object)
+    convert(thread, false, kind, object)
 }
+
+/// *GC point.*
+fn convert(
+    thread: &mut Thread,
+    boxes: bool,
+    kind: Type,
+    source: Word,
+) -> Result<Option<Word>, Failure> {
+    thread.with_effort(|thread, effort| {
+        let depth = thread.mutator.root_depth();
+        let source = thread.mutator.push_root(source);
+        let made = Counterparts::new(thread);
+        let source = thread.mutator.get(source);
+        Conversion { thread, effort, boxes, depth, made }.run(kind, source)
+    })
+}
+
+/// Adds what it takes to box a value of typed code, with its parts as often as they are met: the object may be walked through as a
+/// tree. No GC point.
+pub fn add_effort_of(effort: &mut Effort, kind: Type, value: Word) -> Result<(), TooLarge> {
+    let mut pending = vec![(kind, value)];
+    while let Some((kind, value)) = pending.pop() {
+        if kind.is_plain() {
+            continue;
+        }
+        let mut add = |kind: Type, part: Word| pending.push((kind, part));
+        match kind.shape() {
+            Shape::Tuple(elements) => {
+                effort.add(FOR_AN_OBJECT + elements.len())?;
+                let tuple = value.object();
+                (0..elements.len()).for_each(|index| add(elements[index], tuple.element(index)));
+            }
+            Shape::List(element) => {
+                let count = lists::length(value);
+                effort.add(FOR_AN_OBJECT + count)?;
+                if element.storage() == Storage::Word {
+                    let list = value.object();
+                    (0..count).for_each(|index| add(*element, lists::word(list, index)));
+                }
+            }
+            Shape::Map(keys, values) => {
+                let count = maps::size(value);
+                effort.add(FOR_AN_OBJECT + count * (FOR_AN_OBJECT + 2))?;
+                for index in 0..count {
+                    let node = maps::nth(value.object(), index);
+                    add(*keys, maps::key(node));
+                    add(*values, maps::value(node));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A conversion of more effort is long.
+const LONG: usize = 1_000;
 
 /// A conversion in progress.
 struct Conversion<'t> {
     thread: &'t mut Thread,
+    effort: &'t mut Effort,
     boxes: bool,
     depth: usize,
+    /// In a long conversion, what was made of which object, by types.
+    made: Counterparts,
 }
 
 /// Something that is half converted.
@@ -63,12 +126,7 @@ enum Step {
     Parts(Level),
 }
 
-impl<'t> Conversion<'t> {
-    fn new(thread: &'t mut Thread, boxes: bool) -> Conversion<'t> {
-        let depth = thread.mutator.root_depth();
-        Conversion { thread, boxes, depth }
-    }
-
+impl Conversion<'_> {
     fn root(&mut self, word: Word) -> RootHandle {
         self.thread.mutator.push_root(word)
     }
@@ -96,13 +154,23 @@ impl<'t> Conversion<'t> {
             step = match level.index == level.count {
                 false => self.next(level)?,
                 true => {
-                    let value = self.thread.mutator.get(level.target);
-                    self.thread.mutator.truncate_roots(level.depth);
+                    let value = self.conclude(level)?;
                     levels.pop();
                     Step::Value(value)
                 }
             };
         }
+    }
+
+    /// What was made of all parts. *GC point.*
+    fn conclude(&mut self, level: &Level) -> Result<Word, Failure> {
+        let source = self.thread.mutator.get(level.source);
+        if self.effort.units() > LONG && source.is_pointer() {
+            self.made.add(self.thread, level.source, level.target, role(level.kind))?;
+        }
+        let value = self.thread.mutator.get(level.target);
+        self.thread.mutator.truncate_roots(level.depth);
+        Ok(value)
     }
 
     /// Converts the next part, as far as that is done at once.
@@ -178,9 +246,15 @@ impl<'t> Conversion<'t> {
         if !self.boxes
             && let Some(text) = text_for(kind, source)
         {
+            self.effort.add(FOR_AN_OBJECT + text.len() / BYTES_IN_UNIT)?;
             return lists::of_bytes(self.thread, text.as_bytes()).map(Step::Value);
         }
         let Some(count) = self.count(kind, source) else { return Ok(Step::Misfit) };
+        let made = source.as_object().and_then(|it| self.made.find(self.thread, it, role(kind)));
+        if let Some(value) = made {
+            return Ok(Step::Value(value));
+        }
+        self.effort.add(FOR_AN_OBJECT + count)?;
         let depth = self.thread.mutator.root_depth();
         let source = self.root(source);
         let target = match kind.shape() {
@@ -224,7 +298,7 @@ impl<'t> Conversion<'t> {
             Shape::Map(keys, _) => {
                 let key = mutator.get(level.key);
                 share_lists([key, value], level.kind);
-                let map = maps::with_entry(self.thread, *keys, [target, key, value])?;
+                let map = maps::with_entry(self.thread, self.effort, *keys, [target, key, value])?;
                 self.thread.mutator.set(level.target, map);
             }
             Shape::List(element) if !self.boxes => {
@@ -250,6 +324,14 @@ impl Drop for Conversion<'_> {
     fn drop(&mut self) {
         self.thread.mutator.truncate_roots(self.depth);
     }
+}
+
+/// As many bytes of a text as are looked at in the time of a unit.
+const BYTES_IN_UNIT: usize = 16;
+
+/// As what an object is converted.
+fn role(kind: Type) -> usize {
+    kind.to_word().bits() as usize
 }
 
 fn value_array(word: Word) -> Option<Object> {

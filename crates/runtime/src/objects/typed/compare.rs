@@ -9,77 +9,134 @@
 //! It walks the values with a stack of its own, so no depth of a type exhausts the native one.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::ops::Range;
 
 use squall_bytecode::types::RegisterType;
 use squall_heap::{Object, Word};
 
 use super::{lists, maps, scalars};
+use crate::model::outcome::Failure;
 use crate::model::types::{Shape, Storage, Type};
+use crate::state::effort::{Effort, TooLarge};
+use crate::state::thread::Thread;
 
 /// Compares the contents of two registers of this type. No GC point.
 ///
 /// # Safety
 ///
 /// Both are the contents of such registers since the last GC point.
-pub unsafe fn compare_bits(kind: Type, left: u64, right: u64) -> Ordering {
+pub unsafe fn compare_bits(
+    thread: &mut Thread,
+    kind: Type,
+    left: u64,
+    right: u64,
+) -> Result<Ordering, Failure> {
     match kind.shape() {
-        Shape::Basic(basic) => compare_basic(*basic, left, right),
+        Shape::Basic(basic) => Ok(compare_basic(*basic, left, right)),
         _ => {
             // SAFETY: registers of all other types hold words.
             let [left, right] = [left, right].map(|bits| unsafe { Word::from_bits(bits) });
-            compare(kind, left, right)
+            let compared = thread.with_effort(|_, effort| compare(effort, kind, left, right));
+            Ok(compared?)
         }
     }
 }
 
 /// Compares two words of a container. No GC point.
-pub fn compare(kind: Type, left: Word, right: Word) -> Ordering {
-    let mut walk = Walk::default();
-    let mut decided = walk.begin(kind, left, right);
+pub fn compare(
+    effort: &mut Effort,
+    kind: Type,
+    left: Word,
+    right: Word,
+) -> Result<Ordering, TooLarge> {
+    let mut walk = Walk { effort, levels: Vec::new(), steps: 0, equal: Equals::default() };
+    let mut decided = walk.begin(kind, left, right)?;
     while decided == Ordering::Equal && !walk.levels.is_empty() {
-        decided = walk.step();
+        decided = walk.step()?;
     }
-    decided
+    Ok(decided)
 }
 
 /// A comparison in progress.
-#[derive(Default)]
-struct Walk {
+struct Walk<'e> {
+    effort: &'e mut Effort,
     levels: Vec<Level>,
+    /// The parts and elements that were compared.
     steps: usize,
-    /// In a long comparison, the pairs that were found to be equal. Parts can be the same object many times over:
-    /// without this record, comparing a few dozen objects could take practically for ever.
-    equal: HashSet<(u64, u64)>,
+    /// In a long comparison, the objects that were found to be equal.
+    equal: Equals,
 }
 
 /// A comparison of more steps is long.
 const LONG: usize = 10_000;
 
-impl Walk {
+impl Walk<'_> {
     /// Compares the next parts.
-    fn step(&mut self) -> Ordering {
+    fn step(&mut self) -> Result<Ordering, TooLarge> {
         self.steps += 1;
+        self.effort.add(1)?;
         let level = self.levels.last_mut().expect("somebody began a level");
         if let Some((kind, left, right)) = level.next() {
             return self.begin(kind, left, right);
         }
-        if self.steps > LONG && level.rest == Ordering::Equal {
-            self.equal.insert((level.left.bits(), level.right.bits()));
-        }
-        let rest = level.rest;
+        let Level { rest, left, right, .. } = *level;
         self.levels.pop();
-        rest
+        self.note(rest, left, right);
+        Ok(rest)
     }
 
     /// Compares the parts of two values, unless they are known to be equal.
     fn descend(&mut self, level: Level) -> Ordering {
-        let pair = (level.left.bits(), level.right.bits());
-        let is_known = pair.0 == pair.1 || self.steps > LONG && self.equal.contains(&pair);
-        if !is_known {
+        if !self.are_known(level.left, level.right) {
             self.levels.push(level);
         }
         Ordering::Equal
+    }
+
+    /// Whether two objects are known to be equal.
+    fn are_known(&mut self, left: Word, right: Word) -> bool {
+        left == right || self.steps > LONG && self.equal.has(left.bits(), right.bits())
+    }
+
+    /// Two objects were compared.
+    fn note(&mut self, result: Ordering, left: Word, right: Word) {
+        if result == Ordering::Equal && self.steps > LONG {
+            self.equal.add(left.bits(), right.bits());
+        }
+    }
+}
+
+/// Which objects are equal. Parts can be the same object many times over: without this record, comparing a few dozen objects could
+/// take practically for ever. Equality is transitive, so no more than one comparison for each object comes to its end (union and find:
+/// Tarjan, "Efficiency of a good but not linear set union algorithm", JACM 1975).
+#[derive(Default)]
+struct Equals(HashMap<u64, u64>);
+
+impl Equals {
+    /// The object that stands for all that are equal to this one.
+    fn find(&mut self, mut object: u64) -> u64 {
+        while let Some(&next) = self.0.get(&object) {
+            match self.0.get(&next) {
+                Some(&after) => {
+                    self.0.insert(object, after);
+                    object = after;
+                }
+                None => return next,
+            }
+        }
+        object
+    }
+
+    fn has(&mut self, left: u64, right: u64) -> bool {
+        self.find(left) == self.find(right)
+    }
+
+    fn add(&mut self, left: u64, right: u64) {
+        let (left, right) = (self.find(left), self.find(right));
+        if left != right {
+            self.0.insert(left, right);
+        }
     }
 }
 
@@ -120,17 +177,17 @@ impl Level {
     }
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Compares the parts that can be compared at once, and leaves the others to the next steps.
-    fn begin(&mut self, kind: Type, left: Word, right: Word) -> Ordering {
+    fn begin(&mut self, kind: Type, left: Word, right: Word) -> Result<Ordering, TooLarge> {
         let level = |parts, count, rest| Level { parts, left, right, index: 0, count, rest };
-        match kind.shape() {
+        Ok(match kind.shape() {
             Shape::Basic(basic) => compare_words(*basic, left, right),
             Shape::Tuple(elements) => {
                 self.descend(level(Parts::Tuple(elements), elements.len(), Ordering::Equal))
             }
             Shape::List(element) if element.storage() != Storage::Word => {
-                compare_packed(*element, left.object(), right.object())
+                self.compare_packed(*element, left, right)?
             }
             Shape::List(element) => {
                 let [one, other] = [left, right].map(lists::length);
@@ -139,30 +196,56 @@ impl Walk {
             Shape::Map(key, value) => {
                 let [one, other] = [left, right].map(maps::size);
                 if one != other {
-                    return one.cmp(&other);
+                    return Ok(one.cmp(&other));
                 }
                 self.descend(level(Parts::Map(*key, *value), 2 * one, Ordering::Equal))
             }
             _ => left.bits().cmp(&right.bits()),
+        })
+    }
+
+    /// Compares lists of numbers or Booleans.
+    fn compare_packed(
+        &mut self,
+        element: Type,
+        left: Word,
+        right: Word,
+    ) -> Result<Ordering, TooLarge> {
+        /// As many elements as are compared in the time of a unit.
+        const IN_UNIT: usize = 8;
+        /// The elements that are compared before the effort is looked at again.
+        const BLOCK: usize = 1 << 12;
+        if self.are_known(left, right) {
+            return Ok(Ordering::Equal);
         }
+        let [one, other] = [left, right].map(lists::length);
+        let count = one.min(other);
+        for start in (0..count).step_by(BLOCK) {
+            let end = count.min(start + BLOCK);
+            self.steps += end - start;
+            self.effort.add(1 + (end - start) / IN_UNIT)?;
+            let decided = compare_elements(element, left.object(), right.object(), start..end);
+            if decided != Ordering::Equal {
+                return Ok(decided);
+            }
+        }
+        self.note(one.cmp(&other), left, right);
+        Ok(one.cmp(&other))
     }
 }
 
-fn compare_packed(element: Type, left: Object, right: Object) -> Ordering {
-    let [one, other] = [left, right].map(|list| lists::length(list.word()));
+/// Compares some elements of lists of numbers or Booleans.
+fn compare_elements(element: Type, left: Object, right: Object, range: Range<usize>) -> Ordering {
     let storage = element.storage();
     let basic = match element.shape() {
         Shape::Basic(basic) => *basic,
         _ => unreachable!("only basic types are packed"),
     };
-    for index in 0..one.min(other) {
+    let mut compared = range.map(|index| {
         let [left, right] = [left, right].map(|list| lists::bits(list, index, storage));
-        let decided = compare_basic(basic, left, right);
-        if decided != Ordering::Equal {
-            return decided;
-        }
-    }
-    one.cmp(&other)
+        compare_basic(basic, left, right)
+    });
+    compared.find(|decided| decided.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 fn compare_words(kind: RegisterType, left: Word, right: Word) -> Ordering {

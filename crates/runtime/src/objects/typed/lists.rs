@@ -184,6 +184,7 @@ fn copy(
     if count == 0 {
         return;
     }
+    thread.with_effort(|_, effort| effort.add_copied(count * storage.width()));
     let source = source.slot(ELEMENTS).object();
     if storage == Storage::Word {
         return target.copy_elements(&mut thread.mutator, to, source, from, count);
@@ -214,6 +215,7 @@ pub fn of_length(thread: &mut Thread, storage: Storage, length: usize) -> Result
 
 /// A list of bytes. *GC point.*
 pub fn of_bytes(thread: &mut Thread, bytes: &[u8]) -> Result<Word, Failure> {
+    thread.with_effort(|_, effort| effort.add_copied(bytes.len()));
     with_roots(thread, |thread| {
         let room = allocate_room(thread, Storage::U8, bytes.len())?;
         // SAFETY: the room is new.
@@ -250,6 +252,7 @@ fn make_of(
     with_roots(thread, |thread| {
         let room = allocate_room(thread, storage, length)?;
         let list = allocate_list(thread, room, length)?;
+        thread.with_effort(|_, effort| effort.add_copied(length * size_of::<Word>()));
         for index in 0..length {
             let bits = shared(kind, element(index));
             set_bits(thread, list.object(), index, storage, bits);

@@ -24,6 +24,7 @@ use super::{Registers, position, scalars};
 use crate::model::known;
 use crate::model::outcome::Failure;
 use crate::model::types::Type;
+use crate::state::effort::{Effort, FOR_AN_OBJECT, TooLarge};
 use crate::state::thread::{Thread, allocated};
 
 const KEY: usize = 0;
@@ -72,17 +73,19 @@ pub fn nth(map: Object, index: usize) -> Object {
     }
 }
 
-/// The node with a key.
-fn find(keys: Type, map: Word, key: Word) -> Option<Object> {
-    let mut place = map;
-    while let Some(node) = place.as_object() {
-        place = match compare(keys, key, node.slot(KEY)) {
-            Ordering::Less => node.slot(LEFT),
-            Ordering::Equal => return Some(node),
-            Ordering::Greater => node.slot(RIGHT),
-        };
-    }
-    None
+/// The node with a key. No GC point.
+fn find(thread: &mut Thread, keys: Type, map: Word, key: Word) -> Result<Option<Object>, TooLarge> {
+    thread.with_effort(|_, effort| {
+        let mut place = map;
+        while let Some(node) = place.as_object() {
+            place = match compare(effort, keys, key, node.slot(KEY))? {
+                Ordering::Less => node.slot(LEFT),
+                Ordering::Equal => return Ok(Some(node)),
+                Ordering::Greater => node.slot(RIGHT),
+            };
+        }
+        Ok(None)
+    })
 }
 
 /// The bits of the value at a key, if there is one. *GC point.*
@@ -95,7 +98,7 @@ pub fn get(
     let (keys, values) = registers.kind(map).entry();
     // SAFETY: the verifier has shown that the register has this type.
     let key = unsafe { scalars::to_word(thread, keys, registers.bits(key)) }?;
-    let node = find(keys, registers.word(map), key);
+    let node = find(thread, keys, registers.word(map), key)?;
     Ok(node.map(|node| scalars::from_word(values, node.slot(VALUE))))
 }
 
@@ -109,7 +112,7 @@ pub fn has(
     let (keys, _) = registers.kind(map).entry();
     // SAFETY: the verifier has shown that the register has this type.
     let key = unsafe { scalars::to_word(thread, keys, registers.bits(key)) }?;
-    let is_there = find(keys, registers.word(map), key).is_some();
+    let is_there = find(thread, keys, registers.word(map), key)?.is_some();
     // SAFETY: the destination is a register of Booleans (verifier), so it takes raw bits.
     Ok(unsafe { Word::from_bits(u64::from(is_there)) })
 }
@@ -142,23 +145,26 @@ pub fn put(
     value: usize,
 ) -> Result<Word, Failure> {
     let (keys, values) = registers.kind(map).entry();
-    let mut growth = Growth::new(thread);
-    // SAFETY: the verifier has shown that the register has this type.
-    let word = unsafe { scalars::to_word(growth.thread, keys, registers.bits(key)) }?;
-    let key = growth.root(word);
-    // SAFETY: the verifier has shown that the register has this type.
-    let word = unsafe { scalars::to_word(growth.thread, values, registers.bits(value)) }?;
-    let value = growth.root(word);
-    growth.put(keys, registers.word(map), key, value)
+    thread.with_effort(|thread, effort| {
+        let mut growth = Growth::new(thread, effort);
+        // SAFETY: the verifier has shown that the register has this type.
+        let word = unsafe { scalars::to_word(growth.thread, keys, registers.bits(key)) }?;
+        let key = growth.root(word);
+        // SAFETY: the verifier has shown that the register has this type.
+        let word = unsafe { scalars::to_word(growth.thread, values, registers.bits(value)) }?;
+        let value = growth.root(word);
+        growth.put(keys, registers.word(map), key, value)
+    })
 }
 
 /// The map with a value at a key, both of which are words of the map's types. *GC point.*
 pub fn with_entry(
     thread: &mut Thread,
+    effort: &mut Effort,
     keys: Type,
     [map, key, value]: [Word; 3],
 ) -> Result<Word, Failure> {
-    let mut growth = Growth::new(thread);
+    let mut growth = Growth::new(thread, effort);
     let (key, value) = (growth.root(key), growth.root(value));
     growth.put(keys, map, key, value)
 }
@@ -171,16 +177,19 @@ pub fn remove(
     key: usize,
 ) -> Result<Word, Failure> {
     let (keys, _) = registers.kind(map).entry();
-    let mut growth = Growth::new(thread);
-    // SAFETY: the verifier has shown that the register has this type.
-    let word = unsafe { scalars::to_word(growth.thread, keys, registers.bits(key)) }?;
-    let key = growth.root(word);
-    growth.remove(keys, registers.word(map), key)
+    thread.with_effort(|thread, effort| {
+        let mut growth = Growth::new(thread, effort);
+        // SAFETY: the verifier has shown that the register has this type.
+        let word = unsafe { scalars::to_word(growth.thread, keys, registers.bits(key)) }?;
+        let key = growth.root(word);
+        growth.remove(keys, registers.word(map), key)
+    })
 }
 
 /// Makes new nodes, with every map in a root until it is done.
 struct Growth<'t> {
     thread: &'t mut Thread,
+    effort: &'t mut Effort,
     depth: usize,
 }
 
@@ -188,9 +197,9 @@ struct Growth<'t> {
 type Path = Vec<(RootHandle, bool)>;
 
 impl<'t> Growth<'t> {
-    fn new(thread: &'t mut Thread) -> Growth<'t> {
+    fn new(thread: &'t mut Thread, effort: &'t mut Effort) -> Growth<'t> {
         let depth = thread.mutator.root_depth();
-        Growth { thread, depth }
+        Growth { thread, effort, depth }
     }
 
     fn root(&mut self, word: Word) -> RootHandle {
@@ -224,18 +233,25 @@ impl<'t> Growth<'t> {
     }
 
     /// The way to a key; the node that has it, if there is one, comes separately.
-    fn path(&mut self, keys: Type, map: Word, key: RootHandle) -> (Path, Option<RootHandle>) {
+    fn path(
+        &mut self,
+        keys: Type,
+        map: Word,
+        key: RootHandle,
+    ) -> Result<(Path, Option<RootHandle>), TooLarge> {
         let (mut path, mut place) = (Path::new(), map);
         while let Some(node) = place.as_object() {
-            let order = compare(keys, self.get(key), node.slot(KEY));
+            self.effort.add(FOR_AN_OBJECT)?;
+            let key = self.get(key);
+            let order = compare(self.effort, keys, key, node.slot(KEY))?;
             let root = self.root(place);
             if order == Ordering::Equal {
-                return (path, Some(root));
+                return Ok((path, Some(root)));
             }
             path.push((root, order == Ordering::Less));
             place = node.slot(if order == Ordering::Less { LEFT } else { RIGHT });
         }
-        (path, None)
+        Ok((path, None))
     }
 
     fn put(
@@ -245,7 +261,7 @@ impl<'t> Growth<'t> {
         key: RootHandle,
         value: RootHandle,
     ) -> Result<Word, Failure> {
-        let (path, found) = self.path(keys, map, key);
+        let (path, found) = self.path(keys, map, key)?;
         let [left, right] = match found {
             Some(node) => [LEFT, RIGHT].map(|side| self.part(node, side)),
             None => [self.root(Word::NIL); 2],
@@ -255,7 +271,7 @@ impl<'t> Growth<'t> {
     }
 
     fn remove(&mut self, keys: Type, map: Word, key: RootHandle) -> Result<Word, Failure> {
-        let (path, Some(node)) = self.path(keys, map, key) else { return Ok(map) };
+        let (path, Some(node)) = self.path(keys, map, key)? else { return Ok(map) };
         let [left, right] = [LEFT, RIGHT].map(|side| self.part(node, side));
         let rest = match (self.size(left), self.size(right)) {
             (0, _) => right,
