@@ -22,7 +22,6 @@ use serde_json::{Value as Json, json};
 use squall_runtime::state::replays;
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::Request;
 use looks::Numbers;
 
 use crate::control::checkpoints::{self, Address};
@@ -31,8 +30,8 @@ use crate::control::pauses::Scope;
 use crate::control::travel::{Errand, Position, Seek};
 use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Step};
 use crate::forms::{
-    TERMINATED, capabilities, index, loaded_sources, of_breakpoint, points, request_of, steps,
-    text, threads,
+    TERMINATED, capabilities, index, loaded_sources, of_breakpoint, of_breakpoints, points,
+    request_of, steps, text, threads,
 };
 use crate::goals::{self, Aim, Means, StepRow};
 use crate::origins;
@@ -433,30 +432,34 @@ impl Server {
 
     fn set_breakpoints(&self, arguments: &Json) -> Answer {
         let path = arguments["source"]["path"].as_str().ok_or("the source has no path")?;
-        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
-        let requests: Result<Vec<Request>, String> = list.iter().map(request_of).collect();
-        let requests = requests?;
+        let requests = arguments["breakpoints"].as_array().into_iter().flatten();
+        let requests = requests.map(|each| match each["line"].is_null() {
+            true => Err("a breakpoint has no line".to_owned()),
+            false => request_of(each),
+        });
         let has_begun = self.control.moment() != 0;
         let path = Path::new(path);
-        let set = self.control.change(|all, vm| all.set_lines(vm, path, requests, has_begun));
-        Ok(json!({ "breakpoints": set.iter().map(of_breakpoint).collect::<Vec<_>>() }))
+        Ok(of_breakpoints(requests.collect(), |requests| {
+            let set = self.control.change(|all, vm| all.set_lines(vm, path, requests, has_begun));
+            set.into_iter().map(Ok).collect()
+        }))
     }
 
     fn set_function_breakpoints(&self, arguments: &Json) -> Answer {
-        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
         let request = |each: &Json| {
             let name = each["name"].as_str().ok_or("a breakpoint has no name")?;
             Ok((name.to_owned(), request_of(each)?))
         };
-        let requests: Result<Vec<(String, Request)>, String> = list.iter().map(request).collect();
-        let requests = requests?;
+        let requests = arguments["breakpoints"].as_array().into_iter().flatten().map(request);
         let has_begun = self.control.moment() != 0;
-        let (set, events) = self.control.change(|all, vm| {
-            let (set, changes) = all.set_functions(vm, requests, has_begun);
-            ((set, all.events().collect::<Vec<_>>()), changes)
-        });
-        self.control.set_events(events.into_iter());
-        Ok(json!({ "breakpoints": set.iter().map(of_breakpoint).collect::<Vec<_>>() }))
+        Ok(of_breakpoints(requests.collect(), |requests| {
+            let (set, events) = self.control.change(|all, vm| {
+                let (set, changes) = all.set_functions(vm, requests, has_begun);
+                ((set, all.events().collect::<Vec<_>>()), changes)
+            });
+            self.control.set_events(events.into_iter());
+            set.into_iter().map(Ok).collect()
+        }))
     }
 
     fn set_exceptions(&self, arguments: &Json) -> Answer {
@@ -480,18 +483,12 @@ impl Server {
     }
 
     fn set_data_breakpoints(&self, arguments: &Json) -> Answer {
-        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
         let request = |each: &Json| match each["accessType"].as_str() {
             Some("read" | "readWrite") => Err("reads stop nothing".to_owned()),
             _ => Ok((text(&each["dataId"])?, request_of(each)?)),
         };
-        let requests: Result<Vec<_>, String> = list.iter().map(request).collect();
-        let set = self.control.set_watches(requests?);
-        let answer = |each: Result<_, String>| match each {
-            Ok(breakpoint) => of_breakpoint(&breakpoint),
-            Err(problem) => json!({ "verified": false, "message": problem }),
-        };
-        Ok(json!({ "breakpoints": set.into_iter().map(answer).collect::<Vec<_>>() }))
+        let requests = arguments["breakpoints"].as_array().into_iter().flatten().map(request);
+        Ok(of_breakpoints(requests.collect(), |requests| self.control.set_watches(requests)))
     }
 
     fn exception_info(&self, arguments: &Json) -> Answer {

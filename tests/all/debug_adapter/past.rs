@@ -106,7 +106,7 @@ pub(super) fn processes(word: &str) -> Vec<(i32, PathBuf)> {
 }
 
 /// Those with several threads: no checkpoint has.
-fn busy(word: &str) -> Vec<(i32, PathBuf)> {
+pub(super) fn busy(word: &str) -> Vec<(i32, PathBuf)> {
     let threads = |folder: &Path| std::fs::read_dir(folder.join("task")).map_or(0, Iterator::count);
     processes(word).into_iter().filter(|(_, folder)| threads(folder) > 1).collect()
 }

@@ -1,0 +1,55 @@
+//! Sessions of an editor whose program does not run, does not start, or ends against its will: each request is answered, and
+//! each end is told.
+
+use std::process::Command;
+
+use libtest_mimic::Failed;
+use serde_json::{Value as Json, json};
+
+use super::past::{busy, launched};
+use super::{Client, PARTS, breakpoints, equal};
+
+const LONG: &str = "tests/debugger/long.ns";
+
+/// A breakpoint that is refused takes no other one with it, and answers have nothing that does not belong to them.
+pub(super) fn refused_breakpoints() -> Result<(), Failed> {
+    let mut client = Client::launch(PARTS, "all", &[24])?;
+    client.stop()?;
+    let mut lines = breakpoints(PARTS, &[12, 13, 14, 24, 25, 26]);
+    let hits = ["abc", "%2", "3 ", "-1", " > 2", ">= 2"];
+    for (line, hits) in lines["breakpoints"].as_array_mut().into_iter().flatten().zip(hits) {
+        line["hitCondition"] = json!(hits);
+    }
+    let set = client.ask("setBreakpoints", lines)?;
+    let seen: Vec<(bool, &str)> = set["breakpoints"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|each| (each["id"].is_u64(), each["message"].as_str().unwrap_or_default()))
+        .collect();
+    equal(
+        seen,
+        vec![
+            (false, "abc is no number of hits, such as 3 or > 3"),
+            (false, "%2 is no number of hits, such as 3 or > 3"),
+            (true, ""),
+            (false, "-1 is no number of hits, such as 3 or > 3"),
+            (true, ""),
+            (true, ""),
+        ],
+    )?;
+    let functions = json!([{ "name": "Doubler>>run", "hitCondition": "x" }, {}, { "name": "run" }]);
+    let set = client.ask("setFunctionBreakpoints", json!({ "breakpoints": functions }))?;
+    let is_set = |index: usize| set["breakpoints"][index]["id"].is_u64();
+    equal([is_set(0), is_set(1), is_set(2)], [false, false, true])?;
+    let data = json!([{ "dataId": "none" }, { "dataId": "x", "accessType": "read" }, {}]);
+    let set = client.ask("setDataBreakpoints", json!({ "breakpoints": data }))?;
+    let message = |index: usize| set["breakpoints"][index]["message"].as_str();
+    equal(message(0), Some("none is not known any more"))?;
+    equal(message(1), Some("reads stop nothing"))?;
+    equal(message(2), Some("a text is missing"))?;
+    let threads = client.ask("threads", json!({}))?;
+    equal(threads.get("breakpoints"), None::<&Json>)?;
+    client.ask("continue", json!({ "threadId": 1 }))?;
+    equal(client.end()?.1, 3)
+}
