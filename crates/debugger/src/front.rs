@@ -418,7 +418,7 @@ impl<'a> Front<'a> {
             if self.asked_targets.remove(&asked) {
                 self.know_target(&message["body"]);
             }
-            let own = self.numbered(&mut message["body"]["breakpoints"]);
+            let own = self.numbered(message["body"].get_mut("breakpoints"));
             let Some(setting) = self.program.asked.remove(&asked) else {
                 return (self.output)(message);
             };
@@ -460,9 +460,9 @@ impl<'a> Front<'a> {
     }
 
     /// Gives breakpoints of an answer the client's numbers, and answers those.
-    fn numbered(&mut self, breakpoints: &mut Json) -> Vec<u64> {
+    fn numbered(&mut self, breakpoints: Option<&mut Json>) -> Vec<u64> {
         let mut ids = Vec::new();
-        for breakpoint in breakpoints.as_array_mut().into_iter().flatten() {
+        for breakpoint in breakpoints.and_then(Json::as_array_mut).into_iter().flatten() {
             let id = breakpoint["id"].as_u64().map(|id| self.id(id));
             ids.push(id.unwrap_or_default());
             if let Some(id) = id {
