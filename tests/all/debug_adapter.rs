@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 20] = [
+    let sessions: [(&str, Session); 21] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -39,6 +39,7 @@ pub fn trials() -> Vec<Trial> {
         ("attacks_leaving_a_condition", attacks::leaving_a_condition),
         ("attacks_two_clients", attacks::two_clients),
         ("breakpoints_that_are_refused", ends::refused_breakpoints),
+        ("pauses_in_succession", ends::pauses_in_succession),
     ];
     let trial = |(name, session): (&str, Session)| Trial::test(format!("adapter {name}"), session);
     sessions.into_iter().map(trial).collect()

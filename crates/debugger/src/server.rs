@@ -71,6 +71,11 @@ struct Pause {
 }
 
 impl Pause {
+    /// Whether anything is stopped.
+    fn is_any(&self) -> bool {
+        self.is_idle || !self.strands.is_empty()
+    }
+
     /// The strand that a request means: the named one, or else the last one.
     fn strand(&self, named: Option<u64>) -> Option<u64> {
         let named = named.filter(|strand| self.strands.contains_key(strand));
@@ -549,7 +554,7 @@ impl Server {
     /// The strands that a request lets go on, by a step if one is given, and the answer.
     fn resumed(&self, step: Option<Step>, arguments: &Json) -> Result<(Vec<u64>, Json), String> {
         let pause = self.pause.lock();
-        if !pause.is_idle && pause.strands.is_empty() {
+        if !pause.is_any() {
             return Err("the program runs".into());
         }
         let named = arguments["threadId"].as_u64();
@@ -608,15 +613,19 @@ impl Server {
 
     fn pause_soon(&self, arguments: &Json) {
         let strand = arguments["threadId"].as_u64().filter(|&strand| strand != 0);
-        if self.control.scope() != Scope::All && strand.is_some() {
-            return self.control.pause(strand);
+        if let Some(strand) = strand.filter(|_| self.control.scope() != Scope::All) {
+            return self.control.pause_strand(strand);
         }
-        self.control.pause(None);
+        if self.control.scope() == Scope::All && self.pause.lock().is_any() {
+            // All stand already, and the client knows.
+            return;
+        }
+        let asked = self.control.pause_any();
         let control = Arc::clone(&self.control);
         spawn(move || {
             std::thread::sleep(PAUSE_WAIT);
             let _quiet = control.quiet();
-            control.pause_idle();
+            control.pause_idle(asked);
         });
     }
 }

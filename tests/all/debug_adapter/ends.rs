@@ -53,3 +53,22 @@ pub(super) fn refused_breakpoints() -> Result<(), Failed> {
     client.ask("continue", json!({ "threadId": 1 }))?;
     equal(client.end()?.1, 3)
 }
+
+/// Each of many pauses, one right after the other, stops the strand that runs, and not the world without a strand.
+pub(super) fn pauses_in_succession() -> Result<(), Failed> {
+    let program = json!({ "program": LONG, "options": ["--jit=off"] });
+    let mut client = launched(program)?;
+    client.ask("configurationDone", json!({}))?;
+    client.event("output")?;
+    // The first one's patience ends while later ones wait.
+    for _ in 0..400 {
+        client.ask("pause", json!({ "threadId": 0 }))?;
+        let stop = client.event("stopped")?;
+        equal(stop["threadId"].is_u64(), true)?;
+        // A second one changes nothing.
+        client.ask("pause", json!({ "threadId": 0 }))?;
+        client.ask("continue", json!({ "threadId": 0 }))?;
+    }
+    client.ask("disconnect", json!({}))?;
+    Ok(())
+}
