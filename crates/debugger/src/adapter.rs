@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
+use crate::control::pauses::Scope;
 use crate::forms::capabilities;
 use crate::front::Front;
 use crate::protocol;
@@ -43,7 +44,7 @@ pub fn serve(
     mut input: Box<dyn BufRead + Send>,
     output: Box<dyn Write + Send>,
     launcher: &Launcher,
-    stop: &str,
+    usual_stop: &str,
 ) -> io::Result<()> {
     let output: Output = Arc::new(Mutex::new(Client { stream: output, sequence: 0 }));
     let mut kept = Vec::new();
@@ -64,9 +65,13 @@ pub fn serve(
             }
         }
         if request["arguments"].is_object() && request["arguments"]["stop"].is_null() {
-            request["arguments"]["stop"] = json!(stop);
+            request["arguments"]["stop"] = json!(usual_stop);
         }
+        let stop = &request["arguments"]["stop"];
         let problem = match command.as_str() {
+            _ if !stop.is_null() && stop.as_str().and_then(Scope::named).is_none() => {
+                "stop is all, vat or strand".to_owned()
+            }
             "attach" => match attach(&request["arguments"], &output) {
                 Ok(front) => {
                     kept.push(request);

@@ -11,6 +11,41 @@ use super::{Client, PARTS, breakpoints, equal};
 
 const LONG: &str = "tests/debugger/long.ns";
 
+/// Arguments of `launch` that mean nothing are refused, and not left out.
+pub(super) fn senseless_launches() -> Result<(), Failed> {
+    let mut client = Client::new();
+    client.ask("initialize", json!({}))?;
+    let number = "seed is no number from 0 on, and below 2^64";
+    let senseless = [
+        (json!({ "seed": -5 }), number),
+        (json!({ "seed": 1.5 }), number),
+        (json!({ "seed": "1" }), number),
+        (json!({ "stop": "some" }), "stop is all, vat or strand"),
+        (json!({ "stop": 1 }), "stop is all, vat or strand"),
+        (json!({ "args": "one" }), "args is no list"),
+        (json!({ "options": [1] }), "options has something other than texts"),
+        (json!({ "cwd": 7 }), "cwd is no text"),
+        (json!({ "recording": 7 }), "recording is no text"),
+        (json!({ "program": [] }), "program is no text"),
+        (json!({ "env": [1] }), "env is no object of names and texts"),
+        (json!({ "env": { "A": 1 } }), "env: A has neither a text nor null"),
+        (json!({ "env": { "A=B": "1" } }), "env: \"A=B\" cannot be the name of a variable"),
+        (json!({ "checkpointEvery": 0 }), "checkpointEvery is no number from 1 on"),
+        (json!({ "checkpointEvery": -1 }), "checkpointEvery is no number from 1 on"),
+    ];
+    for (arguments, expected) in senseless {
+        let mut launch = json!({ "program": PARTS });
+        for (name, value) in arguments.as_object().into_iter().flatten() {
+            launch[name] = value.clone();
+        }
+        let problem = client.tried("launch", launch)?;
+        equal(problem, Err(expected.to_owned()))?;
+    }
+    client.ask("launch", json!({ "program": PARTS, "seed": u64::MAX, "env": { "A": null } }))?;
+    client.ask("configurationDone", json!({}))?;
+    equal(client.end()?.1, 3)
+}
+
 /// A breakpoint that is refused takes no other one with it, and answers have nothing that does not belong to them.
 pub(super) fn refused_breakpoints() -> Result<(), Failed> {
     let mut client = Client::launch(PARTS, "all", &[24])?;
