@@ -107,6 +107,8 @@ pub(crate) struct Front<'a> {
     /// The client has set breakpoints that count hits, of which the program does not know those so far.
     must_count: bool,
     checkpoints: Checkpoints,
+    /// The client has asked for the program.
+    has_begun: bool,
     /// The program runs under a seed, so that it can be repeated.
     is_seeded: bool,
     /// It does, and has not stopped.
@@ -256,6 +258,7 @@ impl<'a> Front<'a> {
             targets: HashMap::new(),
             must_count: false,
             checkpoints: Checkpoints::default(),
+            has_begun: false,
             is_seeded: false,
             may_be_copied: false,
             every: None,
@@ -370,6 +373,10 @@ impl<'a> Front<'a> {
     /// Serves a request, or passes it on to the program.
     fn serve(&mut self, request: Json) {
         let command = request["command"].as_str().unwrap_or_default();
+        if matches!(command, "launch" | "attach") && std::mem::replace(&mut self.has_begun, true) {
+            let problem = Err("a program was started already".into());
+            return (self.output)(protocol::response(&request, problem));
+        }
         if let Some(goal) = Goal::named(command).filter(|_| self.launcher.is_some()) {
             let found = self.travel(goal, &request["arguments"]);
             let arrived = match found {

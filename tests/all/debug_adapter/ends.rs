@@ -7,9 +7,35 @@ use libtest_mimic::Failed;
 use serde_json::{Value as Json, json};
 
 use super::past::{busy, launched};
-use super::{Client, PARTS, breakpoints, equal};
+use super::{Client, PARTS, PATIENCE, breakpoints, equal};
 
 const LONG: &str = "tests/debugger/long.ns";
+
+/// Without a program, before `launch` and after one that has failed, requests are refused and not kept.
+pub(super) fn no_program() -> Result<(), Failed> {
+    let mut client = Client::new();
+    let refused = |client: &mut Client| {
+        for command in ["threads", "setBreakpoints", "configurationDone", "dance"] {
+            let problem = client.tried(command, json!({}))?;
+            equal(problem, Err("no program was started".to_owned()))?;
+        }
+        Ok::<(), Failed>(())
+    };
+    refused(&mut client)?;
+    client.ask("initialize", json!({}))?;
+    refused(&mut client)?;
+    let program = "tests/debugger/there_is_none.ns";
+    equal(client.tried("launch", json!({ "program": program }))?.is_err(), true)?;
+    refused(&mut client)?;
+    client.ask("launch", json!({ "program": PARTS }))?;
+    let again = client.tried("launch", json!({ "program": PARTS }))?;
+    equal(again, Err("a program was started already".to_owned()))?;
+    client.ask("configurationDone", json!({}))?;
+    equal(client.end()?.1, 3)?;
+    let mut client = Client::new();
+    client.ask("disconnect", json!({}))?;
+    equal(client.messages.recv_timeout(PATIENCE).is_err(), true)
+}
 
 /// Arguments of `launch` that mean nothing are refused, and not left out.
 pub(super) fn senseless_launches() -> Result<(), Failed> {
