@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 23] = [
+    let sessions: [(&str, Session); 25] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -38,6 +38,8 @@ pub fn trials() -> Vec<Trial> {
         ("attacks_leaving_in_the_middle", attacks::leaving_in_the_middle),
         ("attacks_leaving_a_condition", attacks::leaving_a_condition),
         ("attacks_two_clients", attacks::two_clients),
+        ("a_program_that_is_killed", ends::killed_program),
+        ("requests_at_the_end", ends::requests_at_the_end),
         ("requests_without_a_program", ends::no_program),
         ("launches_that_make_no_sense", ends::senseless_launches),
         ("breakpoints_that_are_refused", ends::refused_breakpoints),

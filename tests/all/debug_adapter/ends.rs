@@ -11,6 +11,58 @@ use super::{Client, PARTS, PATIENCE, breakpoints, equal};
 
 const LONG: &str = "tests/debugger/long.ns";
 
+/// What kills a program, while it runs and while it is stopped, is told with the exit code that a shell shows.
+pub(super) fn killed_program() -> Result<(), Failed> {
+    for (index, seed) in [None, Some(3)].into_iter().enumerate() {
+        for stops in [false, true] {
+            let word = format!("killed-{}-{index}-{stops}", std::process::id());
+            let lines: &[u32] = if stops { &[6] } else { &[] };
+            let mut client = launched(json!({ "program": LONG, "args": [word], "seed": seed }))?;
+            client.ask("setBreakpoints", breakpoints(LONG, lines))?;
+            client.ask("configurationDone", json!({}))?;
+            match stops {
+                true => _ = client.stop()?,
+                false => _ = client.event("output")?,
+            }
+            let found = busy(&word).into_iter().next().ok_or("there is no process")?;
+            let killed = Command::new("kill").args(["-KILL", &found.0.to_string()]).status()?;
+            equal(killed.success(), true)?;
+            client.event("terminated")?;
+            let told = client
+                .events
+                .iter()
+                .any(|event| event["body"]["output"] == "the program was ended by signal 9\n");
+            equal(told, true)?;
+            let problem = client.tried("threads", json!({}))?;
+            equal(problem, Err("the program has ended".to_owned()))?;
+            equal(client.end()?.1, 128 + 9)?;
+        }
+    }
+    Ok(())
+}
+
+/// Requests that come while the program ends are answered, whether it has seen them or not.
+pub(super) fn requests_at_the_end() -> Result<(), Failed> {
+    let mut client = Client::launch(PARTS, "all", &[24])?;
+    client.stop()?;
+    let first = client.send("continue", json!({ "threadId": 1 }))?;
+    for _ in 0..200 {
+        client.send("threads", json!({}))?;
+    }
+    let last = client.sequence;
+    let mut answered = Vec::new();
+    while answered.len() as u64 <= last - first {
+        let message = client.receive()?;
+        match message["request_seq"].as_u64() {
+            Some(number) => answered.push(number),
+            None => client.events.push(message),
+        }
+    }
+    equal(answered, (first..=last).collect())?;
+    let (output, code) = client.end()?;
+    equal((output.as_str(), code), ("3\n33\n1\n", 3))
+}
+
 /// Without a program, before `launch` and after one that has failed, requests are refused and not kept.
 pub(super) fn no_program() -> Result<(), Failed> {
     let mut client = Client::new();

@@ -185,6 +185,10 @@ impl Session {
             if let Err(problem) = self.execute(&line) {
                 print(&format!("{problem}\n"));
             }
+            while self.client.is_gone() && self.ended.is_none() {
+                // What the session still hears says how the program has ended.
+                _ = self.wait();
+            }
             last = line;
         }
         match self.ended {
