@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 25] = [
+    let sessions: [(&str, Session); 26] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -33,6 +33,7 @@ pub fn trials() -> Vec<Trial> {
         ("a_data_breakpoint_in_code_that_runs", data_breakpoint_in_running_code),
         ("a_recording_goes_back", past::recording),
         ("data_breakpoints_of_the_past", past::data_breakpoints),
+        ("a_run_that_diverges", past::diverging_run),
         ("a_copy_is_a_whole_process", past::copy_is_a_whole_process),
         ("attacks_conditions", attacks::conditions),
         ("attacks_leaving_in_the_middle", attacks::leaving_in_the_middle),

@@ -357,13 +357,6 @@ impl<'a> Front<'a> {
                 self.program.has_exited = true;
                 self.may_be_copied = false;
             }
-            Some("squall/repeated") => {
-                // The run that was gone back to has not come to its place: there is nothing to go on with.
-                let problem = message["body"]["problem"].as_str().unwrap_or_default();
-                let output = json!({ "category": "stderr", "output": format!("{problem}\n") });
-                (self.output)(protocol::event("output", output));
-                return self.program.end();
-            }
             Some("capabilities") => {
                 self.is_seeded = message["body"]["capabilities"]["supportsStepBack"] == true;
             }
@@ -465,8 +458,10 @@ impl<'a> Front<'a> {
         if let Some(act) = here["acted"].as_str() {
             return Err(format!("the program {act}, which going back would do again"));
         }
-        let printed = &here["printed"];
-        let target = self.sought(goal, &here, arguments)?;
+        let (printed, target) = match here["moved"].is_object() {
+            false => (&here["printed"], self.sought(goal, &here, arguments)?),
+            true => (&here["moved"]["printed"], Some(before_move(goal, &here["moved"])?)),
+        };
         let (errand, moment) = match target {
             Some(target) => (
                 json!({
@@ -477,19 +472,27 @@ impl<'a> Front<'a> {
             None => (json!({ "seek": "start", "printed": printed }), 0),
         };
         let copy = self.copy(&errand, moment)?;
-        let (number, mut old) = (copy.number, std::mem::replace(&mut self.program, copy));
-        let is_stop = |message: &Json| message["event"] == "stopped";
-        let mut stopped = self.wait(number, is_stop);
-        match &mut stopped {
-            Err(_) => std::mem::swap(&mut self.program, &mut old),
+        let is_end =
+            |message: &Json| message["event"] == "stopped" || message["event"] == "squall/repeated";
+        let mut stopped = self.wait(copy.number, is_end).and_then(|message| {
+            // The run has not come to its place: there is nothing to go on with.
+            match message["body"]["problem"].as_str() {
+                Some(problem) if message["event"] != "stopped" => Err(problem.to_owned()),
+                _ => Ok(message),
+            }
+        });
+        let mut rest = match &mut stopped {
+            Err(_) => copy,
             Ok(stopped) => {
+                let old = std::mem::replace(&mut self.program, copy);
                 // What comes later may be another future.
                 self.checkpoints.forget_after(moment);
                 let lost = stopped["body"].as_object_mut().and_then(|body| body.remove("lost"));
                 self.tell_lost(&lost.unwrap_or_default());
+                old
             }
-        }
-        old.end();
+        };
+        rest.end();
         stopped
     }
 
@@ -519,7 +522,7 @@ impl<'a> Front<'a> {
     fn count(&mut self) -> Result<(), String> {
         let number = self.program.number;
         let here = self.ask(number, "squall/position", json!({}))?;
-        if here["acted"].is_string() {
+        if here["acted"].is_string() || here["moved"].is_object() {
             return Ok(());
         }
         let errand = json!({ "seek": "stop", "to": here["position"], "printed": here["printed"] });
@@ -779,15 +782,13 @@ impl<'a> Front<'a> {
                 Heard::Message(from, message) if from == number && is_it(&message) => {
                     return Ok(message);
                 }
-                // A copy has nothing to say to the client before it is the program.
-                Heard::Message(from, message)
-                    if from == self.program.number && from != self.made =>
-                {
+                Heard::Message(from, message) if from == self.program.number => {
                     self.pass_on(from, message);
                 }
-                Heard::Message(..) => {}
-                Heard::End(from) if from == number => {
-                    return Err("a repetition of the run has ended early".into());
+                Heard::Message(from, message) if from == number => {
+                    if message["event"] == "exited" {
+                        return Err("the run does not repeat itself: it ends before".into());
+                    }
                 }
                 Heard::End(from) if from == number && from != self.program.number => {
                     return Err("a repetition of the run has ended early".into());
@@ -826,6 +827,19 @@ enum Prepared {
 fn is_uncounted(answer: &Json) -> bool {
     let breakpoints = answer["breakpoints"].as_array();
     breakpoints.into_iter().flatten().any(|breakpoint| breakpoint[UNCOUNTED] == true)
+}
+
+/// Where a goal leads to if a strand was moved: no repetition of the run comes beyond the place where it stood.
+fn before_move(goal: Goal, moved: &Json) -> Result<Json, String> {
+    match goal {
+        Goal::Stop => {
+            let body = json!({ "reason": "step", "description": "before the strand was moved" });
+            Ok(json!({ "found": moved["position"], "body": body }))
+        }
+        _ => Err("a strand was moved, which no repetition of the run does; \
+                  the stop to go back to is where it stood before"
+            .into()),
+    }
 }
 
 /// The moment of a position.

@@ -340,8 +340,12 @@ impl Server {
         })?;
         let position = position.ok_or("no code runs")?;
         let printed = (self.control.printed.count)();
+        let moved = self.control.travel.moved();
+        let moved = moved
+            .map(|moved| json!({ "position": moved.from.to_json(), "printed": moved.printed }));
         Ok(json!({
-            "position": position.to_json(), "ownDepth": depth, "printed": printed, "acted": vm.debugging.acted(),
+            "position": position.to_json(), "ownDepth": depth, "printed": printed,
+            "acted": vm.debugging.acted(), "moved": moved,
         }))
     }
 

@@ -84,6 +84,33 @@ pub(super) fn data_breakpoints() -> Result<(), Failed> {
     equal(client.end()?.1, 0)
 }
 
+/// A run that an assignment has led another way: a repetition does not come there, and says so, and what it writes is not seen.
+pub(super) fn diverging_run() -> Result<(), Failed> {
+    const DIVERGING: &str = "tests/debugger/diverging.ns";
+    // Checkpoints after the assignment would know it.
+    let never = 1_u64 << 40;
+    let mut client =
+        launched(json!({ "program": DIVERGING, "seed": 1, "checkpointEvery": never }))?;
+    client.ask("setBreakpoints", breakpoints(DIVERGING, &[5, 7]))?;
+    client.ask("configurationDone", json!({}))?;
+    equal(client.stop()?.1, 5)?;
+    let frame = client.frame_of(1, "Diverging>>main:")?;
+    let more = json!({ "expression": "n", "value": "5", "frameId": frame });
+    client.ask("setExpression", more)?;
+    for _ in 0..5 {
+        client.ask("continue", json!({}))?;
+        equal(client.stop()?.1, 7)?;
+    }
+    for request in ["stepBack", "reverseContinue", "stepBack"] {
+        let problem = client.tried(request, json!({}))?;
+        equal(problem, Err("the run does not repeat itself".to_owned()))?;
+    }
+    client.ask("setBreakpoints", breakpoints(DIVERGING, &[]))?;
+    client.ask("continue", json!({}))?;
+    let (output, code) = client.end()?;
+    equal((output.as_str(), code), ("begins\n1\n2\n3\n4\n5\nends\n", 0))
+}
+
 /// The next breakpoint of which the client hears that it is gone.
 fn gone_breakpoint(client: &mut Client) -> Result<Json, Failed> {
     loop {

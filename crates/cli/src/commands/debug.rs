@@ -17,7 +17,7 @@ use squall_debugger::server::{self, Server};
 use squall_debugger::stopped::Names;
 
 use crate::arguments::{Debug, Debugging};
-use crate::console::{self, alone, complain, print, print_error, printed, skip_printed};
+use crate::console::{self, alone, complain, hold, print, print_error, printed, skip_printed};
 use crate::exit::Exit;
 use crate::observer;
 
@@ -146,7 +146,7 @@ pub fn begin(arguments: &Debugging, machine: &mut Machine) -> Result<Option<Arc<
     };
     let stream = stream.map_err(refused)?;
     let log = arguments.debug_connect.map(|_| print as fn(&str));
-    let output = Printed { count: printed, skip: skip_printed, log, alone, begin_again };
+    let output = Printed { count: printed, skip: skip_printed, hold, log, alone, begin_again };
     let ends = Control::with_names(Names::new(Box::new(text_of)), output);
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));
