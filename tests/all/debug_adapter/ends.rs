@@ -151,7 +151,8 @@ pub(super) fn refused_breakpoints() -> Result<(), Failed> {
             (true, ""),
         ],
     )?;
-    let functions = json!([{ "name": "Doubler>>run", "hitCondition": "x" }, {}, { "name": "run" }]);
+    let functions =
+        json!([{ "name": "Doubler>>run", "hitCondition": "x" }, {}, { "name": "none" }]);
     let set = client.ask("setFunctionBreakpoints", json!({ "breakpoints": functions }))?;
     let is_set = |index: usize| set["breakpoints"][index]["id"].is_u64();
     equal([is_set(0), is_set(1), is_set(2)], [false, false, true])?;

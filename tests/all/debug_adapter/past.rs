@@ -93,8 +93,9 @@ pub(super) fn diverging_run() -> Result<(), Failed> {
         launched(json!({ "program": DIVERGING, "seed": 1, "checkpointEvery": never }))?;
     client.ask("setBreakpoints", breakpoints(DIVERGING, &[5, 7]))?;
     client.ask("configurationDone", json!({}))?;
-    equal(client.stop()?.1, 5)?;
-    let frame = client.frame_of(1, "Diverging>>main:")?;
+    let (strand, line) = client.stop()?;
+    equal(line, 5)?;
+    let frame = client.frame_of(strand, "Diverging>>main:")?;
     let more = json!({ "expression": "n", "value": "5", "frameId": frame });
     client.ask("setExpression", more)?;
     for _ in 0..5 {
