@@ -3,6 +3,7 @@
 //! trials.
 
 mod attacks;
+mod ends;
 mod past;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +18,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 19] = [
+    let sessions: [(&str, Session); 26] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -32,11 +33,18 @@ pub fn trials() -> Vec<Trial> {
         ("a_data_breakpoint_in_code_that_runs", data_breakpoint_in_running_code),
         ("a_recording_goes_back", past::recording),
         ("data_breakpoints_of_the_past", past::data_breakpoints),
+        ("a_run_that_diverges", past::diverging_run),
         ("a_copy_is_a_whole_process", past::copy_is_a_whole_process),
         ("attacks_conditions", attacks::conditions),
         ("attacks_leaving_in_the_middle", attacks::leaving_in_the_middle),
         ("attacks_leaving_a_condition", attacks::leaving_a_condition),
         ("attacks_two_clients", attacks::two_clients),
+        ("a_program_that_is_killed", ends::killed_program),
+        ("requests_at_the_end", ends::requests_at_the_end),
+        ("requests_without_a_program", ends::no_program),
+        ("launches_that_make_no_sense", ends::senseless_launches),
+        ("breakpoints_that_are_refused", ends::refused_breakpoints),
+        ("pauses_in_succession", ends::pauses_in_succession),
     ];
     let trial = |(name, session): (&str, Session)| Trial::test(format!("adapter {name}"), session);
     sessions.into_iter().map(trial).collect()

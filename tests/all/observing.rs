@@ -341,7 +341,7 @@ fn hostile() -> Result<(), Failed> {
         "/api/strands?limit=-1",
         "/api/strand?number=18446744073709551615",
         "/api/strands?origin=77777",
-        "/api/events?after=18446744073709551614",
+        "/api/events?after=18446744073709551615",
         "/api/events?limit=0",
         "/api/source?path=../../../etc/passwd&line=0",
         "/api/source?line=18446744073709551615&path=tests/observer/deadlock.ns",
@@ -353,8 +353,29 @@ fn hostile() -> Result<(), Failed> {
         assert!(!body.contains("root:"), "{target}: {body}");
         assert!(serde_json::from_str::<Json>(&body).is_ok(), "{target}: {body}");
     }
+    for (target, said) in SENSELESS {
+        let (status, body) = observed.ask("GET", target)?;
+        assert!(status == 400 && body.contains(said), "{target}: {status} {body}");
+    }
     observed.wait_until("/api/overview", "strands.states.waiting", "7")
 }
+
+/// Queries that mean nothing, and what is said of them.
+const SENSELESS: [(&str, &str); 13] = [
+    ("/api/strands?order=up", "order is one of asc, desc"),
+    ("/api/vats?order=up", "order is one of asc, desc"),
+    ("/api/strands?offset=-1", "offset must be a whole number from 0 on"),
+    ("/api/vats?offset=x", "offset must be a whole number from 0 on"),
+    ("/api/strands?limit=-1", "limit must be a whole number from 0 on"),
+    ("/api/strands?limit=99999", "limit is at most 500"),
+    ("/api/strands?limit=500&offset=9600", "only the first 10000 rows"),
+    ("/api/strands?vat=one", "vat must be a whole number from 0 on"),
+    ("/api/strands?origin=one", "origin must be a whole number from 0 on"),
+    ("/api/strand", "number is missing"),
+    ("/api/strand?number=18446744073709551616", "number must be a whole number from 0 on"),
+    ("/api/events?after=-5", "after must be a whole number from 0 on"),
+    ("/api/events?limit=4001", "limit is at most 4000"),
+];
 
 /// Clients that send nothing, or slowly, keep no other client waiting.
 fn slow() -> Result<(), Failed> {

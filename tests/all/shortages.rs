@@ -31,6 +31,8 @@ pub fn trials() -> Vec<Trial> {
             says("exec \"$0\" eval 3 1<> /dev/null", 0, "")
         }),
         Trial::test("shortages/disk", || says(DISK, 0, "")),
+        Trial::test("shortages/profile", || files_about_a_run("profile --output=", "svg")),
+        Trial::test("shortages/trace", || files_about_a_run("run --trace=", "pftrace")),
         Trial::test("shortages/native_threads", native_threads),
     ]
 }
@@ -39,6 +41,16 @@ pub fn trials() -> Vec<Trial> {
 const DISK: &str = r#"exec "$0" eval --allow-write=/dev/full "
   | file = (platform files FilePath for: '/dev/full') open: #write. |
   [ file bufferSize: 4. file write: 4 at: 0. 1 / 0 ] on: platform kernel DiskFull do: [:e | e reason ]""#;
+
+/// There is no room for a file about a run, which says so, and leaves the exit code to the program.
+fn files_about_a_run(option: &str, extension: &str) -> Result<(), Failed> {
+    let line = format!(
+        "d=$(mktemp -d) && ln -s /dev/full $d/f.{extension} || exit
+        \"$0\" {option}$d/f.{extension} tests/debugger/parts.ns
+        e=$?; rm -r $d; exit $e"
+    );
+    says(&line, 3, "No space left on device")
+}
 
 /// Runs a line of the shell, in which `$0` is the command. Compares the exit code, and looks for a text in the standard
 /// error output.

@@ -10,7 +10,7 @@
 //! right order.
 
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdout};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +34,18 @@ static PRINTED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// The first bytes of these that another run has written.
 static SKIPPED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
+/// What the program has written that no other run has, while that is held back.
+static HELD: Mutex<Option<Vec<Held>>> = Mutex::new(None);
+
+/// Whether it is.
+static HOLDS: AtomicBool = AtomicBool::new(false);
+
+/// A text that is held back, and the stream to which it goes.
+struct Held {
+    stream: usize,
+    bytes: Vec<u8>,
+}
+
 /// The output of the console that was made first.
 static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
 
@@ -49,6 +61,40 @@ pub fn printed() -> [u64; 2] {
 pub fn skip_printed(counts: [u64; 2]) {
     for (skipped, count) in SKIPPED.iter().zip(counts) {
         skipped.store(count, Ordering::Relaxed);
+    }
+}
+
+/// Holds back what the program writes that no other run has written, or lets it go.
+pub fn hold(holds: bool) {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    HOLDS.store(holds, Ordering::Relaxed);
+    if holds {
+        held.get_or_insert_default();
+        return;
+    }
+    if let Some(output) = OUTPUT.get() {
+        output.flush();
+    }
+    for Held { stream, mut bytes } in held.take().into_iter().flatten() {
+        match stream {
+            0 => write_out(&mut bytes),
+            _ => _ = stderr().write_all(&bytes),
+        }
+    }
+}
+
+/// Whether this text is held back.
+fn is_held(stream: usize, text: &[u8]) -> bool {
+    if !HOLDS.load(Ordering::Relaxed) {
+        return false;
+    }
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match held.as_mut() {
+        Some(held) => {
+            held.push(Held { stream, bytes: text.to_owned() });
+            true
+        }
+        None => false,
     }
 }
 
@@ -135,7 +181,7 @@ impl Surroundings for Console {
 
     fn write_output(&self, text: &str) {
         let text = new_part(0, text);
-        if text.is_empty() {
+        if text.is_empty() || is_held(0, text) {
             return;
         }
         let mut buffer = self.output.buffer();
@@ -157,8 +203,11 @@ impl Surroundings for Console {
 
     fn write_error(&self, text: &str) {
         self.flush();
-        // There is no other place for a complaint.
-        _ = stderr().write_all(new_part(1, text));
+        let text = new_part(1, text);
+        if !is_held(1, text) {
+            // There is no other place for a complaint.
+            _ = stderr().write_all(text);
+        }
     }
 
     fn flush(&self) {

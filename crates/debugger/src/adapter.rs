@@ -1,7 +1,7 @@
 //! `squall debug`: an adapter between a client on the standard streams and the server of a program, which runs in a process
 //! of its own. So what the program writes reaches the client as output, and no word of it gets between the messages.
 //!
-//! Clients say which program it is only when they know the capabilities. So the adapter answers `initialize` itself, keeps other
+//! Clients say which program it is only when they know the capabilities. So the adapter answers `initialize` itself, refuses other
 //! requests until `launch` or `attach`, and then lets the server answer those. The server gets an `initialize` of the
 //! adapter's own, whose answer the client does not see.
 
@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
+use crate::control::pauses::Scope;
 use crate::forms::capabilities;
 use crate::front::Front;
 use crate::protocol;
@@ -43,11 +44,13 @@ pub fn serve(
     mut input: Box<dyn BufRead + Send>,
     output: Box<dyn Write + Send>,
     launcher: &Launcher,
-    stop: &str,
+    usual_stop: &str,
 ) -> io::Result<()> {
     let output: Output = Arc::new(Mutex::new(Client { stream: output, sequence: 0 }));
-    let mut kept = Vec::new();
     while let Some(mut request) = protocol::read(&mut *input)? {
+        if request["type"] != "request" {
+            continue;
+        }
         let command = request["command"].as_str().unwrap_or_default().to_owned();
         match command.as_str() {
             "launch" | "attach" => {}
@@ -59,32 +62,31 @@ pub fn serve(
                 return send(&output, protocol::response(&request, Ok(json!({}))));
             }
             _ => {
-                kept.push(request);
+                // Clients send settings when the program is there to hear them: the event `initialized` says so.
+                let problem = Err("no program was started".into());
+                send(&output, protocol::response(&request, problem))?;
                 continue;
             }
         }
         if request["arguments"].is_object() && request["arguments"]["stop"].is_null() {
-            request["arguments"]["stop"] = json!(stop);
+            request["arguments"]["stop"] = json!(usual_stop);
         }
+        let stop = &request["arguments"]["stop"];
         let problem = match command.as_str() {
+            _ if !stop.is_null() && stop.as_str().and_then(Scope::named).is_none() => {
+                "stop is all, vat or strand".to_owned()
+            }
             "attach" => match attach(&request["arguments"], &output) {
-                Ok(front) => {
-                    kept.push(request);
-                    return front.run(kept, input, false);
-                }
+                Ok(front) => return front.run(vec![request], input, false),
                 Err(problem) => problem,
             },
-            _ => {
-                kept.push(request.clone());
-                match launch(&request, kept, input, launcher, &output) {
-                    Ok(ran) => return ran,
-                    Err((problem, again, others)) => {
-                        (input, kept) = (again, others);
-                        kept.pop();
-                        problem
-                    }
+            _ => match launch(&request, input, launcher, &output) {
+                Ok(ran) => return ran,
+                Err((problem, again)) => {
+                    input = again;
+                    problem
                 }
-            }
+            },
         };
         send(&output, protocol::response(&request, Err(problem)))?;
     }
@@ -109,13 +111,12 @@ impl Pipes {
     }
 }
 
-/// Why a program was not started, and what was heard of the client.
-type NotStarted = (String, Box<dyn BufRead + Send>, Vec<Json>);
+/// Why a program was not started, and the client's further requests.
+type NotStarted = (String, Box<dyn BufRead + Send>);
 
 /// Starts the program of a `launch` request, and serves the client until it leaves.
 fn launch(
     request: &Json,
-    kept: Vec<Json>,
     input: Box<dyn BufRead + Send>,
     launcher: &Launcher,
     output: &Output,
@@ -123,7 +124,7 @@ fn launch(
     let text = |error: io::Error| error.to_string();
     let pipes = match Pipes::new(output) {
         Ok(pipes) => pipes,
-        Err(error) => return Err((text(error), input, kept)),
+        Err(error) => return Err((text(error), input)),
     };
     let Pipes { ends: [to_output, to_error], forwarders } = pipes;
     let arguments = request["arguments"].clone();
@@ -139,8 +140,8 @@ fn launch(
     let front =
         Front::launch(Box::new(command), Box::new(move |message| _ = send(&client, message)));
     let ran = match front {
-        Ok(front) => Ok(front.run(kept, input, false)),
-        Err(problem) => Err((problem, input, kept)),
+        Ok(front) => Ok(front.run(vec![request.clone()], input, false)),
+        Err(problem) => Err((problem, input)),
     };
     // What the program has written is passed on first; if it has not started, that says why.
     forwarders.into_iter().for_each(|forwarder| _ = forwarder.join());

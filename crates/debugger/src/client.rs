@@ -21,6 +21,8 @@ pub struct Client {
     events: VecDeque<Json>,
     sequence: u64,
     front: JoinHandle<()>,
+    /// No more messages come.
+    is_gone: bool,
 }
 
 /// What comes next of a program.
@@ -57,7 +59,7 @@ impl Client {
         };
         let front = std::thread::spawn(run);
         is_ready.recv().map_err(|_| "the debugger's front has ended")??;
-        Ok(Client { stream, messages, events: VecDeque::new(), sequence: 0, front })
+        Ok(Client { stream, messages, events: VecDeque::new(), sequence: 0, front, is_gone: false })
     }
 
     /// Sends a request, and answers the body of the response; the error is for the user.
@@ -68,9 +70,13 @@ impl Client {
         });
         let gone = "the program has ended";
         let mut stream: &UnixStream = &self.stream;
-        protocol::write(&mut stream as &mut dyn Write, &request).map_err(|_| gone)?;
+        // If the front has ended, it says so below, after its last messages.
+        _ = protocol::write(&mut stream as &mut dyn Write, &request);
         loop {
-            let mut message = self.messages.recv().map_err(|_| gone)?;
+            let Ok(mut message) = self.messages.recv() else {
+                self.is_gone = true;
+                return Err(gone.into());
+            };
             if message["type"] == "event" {
                 self.events.push_back(message);
             } else if message["request_seq"] == self.sequence {
@@ -92,6 +98,11 @@ impl Client {
             Err(RecvTimeoutError::Timeout) => Next::None,
             Err(RecvTimeoutError::Disconnected) => Next::End,
         }
+    }
+
+    /// Whether the program has ended, and only its last events may not have been taken.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
     }
 
     /// Waits for the program's end.

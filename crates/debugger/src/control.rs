@@ -155,6 +155,8 @@ pub struct Printed {
     pub count: fn() -> [u64; 2],
     /// Leaves out so many first bytes, which another run has written.
     pub skip: fn([u64; 2]),
+    /// Holds back what no other run has written, or lets it go.
+    pub hold: fn(bool),
     /// Writes a text that is not the program's to where that writes, if the debugger has begun the program: so what a
     /// breakpoint logs stands between the lines that the program writes before and after it. Otherwise the client is told.
     pub log: Option<fn(&str)>,

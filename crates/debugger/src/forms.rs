@@ -67,22 +67,65 @@ pub(crate) fn index(value: &Json) -> usize {
     value.as_u64().unwrap_or_default() as usize
 }
 
+/// What a client asks for with a breakpoint; the error says what is wrong with it.
 pub(crate) fn request_of(json: &Json) -> Result<Request, String> {
-    let given = |name: &str| json[name].as_str().filter(|text| !text.is_empty());
-    let hits = match given("hitCondition") {
-        Some(text) => {
-            let digits = text.trim_start_matches(['>', '=', ' ']);
-            Some(digits.parse().map_err(|_| format!("{text} is no number of hits"))?)
-        }
-        None => None,
+    let given = |name: &str| match &json[name] {
+        Json::Null => Ok(None),
+        Json::String(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        _ => Err(format!("{name} is no text")),
+    };
+    let number = |name: &str| match &json[name] {
+        Json::Null => Ok(None),
+        other => match other.as_u64().and_then(|number| u32::try_from(number).ok()) {
+            Some(number) => Ok(Some(number)),
+            None => Err(format!("{name} is no number of a {name}")),
+        },
     };
     Ok(Request {
-        line: json["line"].as_u64().unwrap_or_default() as u32,
-        column: json["column"].as_u64().map(|column| column as u32),
-        condition: given("condition").map(str::to_owned),
-        hits,
-        log: given("logMessage").map(str::to_owned),
+        line: number("line")?.unwrap_or_default(),
+        column: number("column")?,
+        condition: given("condition")?.map(str::to_owned),
+        hits: given("hitCondition")?.map(hits_of).transpose()?,
+        log: given("logMessage")?.map(str::to_owned),
     })
+}
+
+/// From which hit on a breakpoint counts: `3` and `>= 3` say the third one, `> 3` the fourth.
+fn hits_of(text: &str) -> Result<u64, String> {
+    let (digits, more) = match (text.strip_prefix(">="), text.strip_prefix('>')) {
+        (Some(digits), _) => (digits, 0),
+        (None, Some(digits)) => (digits, 1),
+        (None, None) => (text, 0),
+    };
+    let hits = digits.trim().parse::<u64>().ok().and_then(|hits| hits.checked_add(more));
+    hits.ok_or_else(|| format!("{text} is no number of hits, such as 3 or > 3"))
+}
+
+/// The answer of a request that sets breakpoints: what each has become, in the order of the requests. Those that are refused do not
+/// concern the others.
+pub(crate) fn of_breakpoints<R>(
+    requests: Vec<Result<R, String>>,
+    set: impl FnOnce(Vec<R>) -> Vec<Result<Breakpoint, String>>,
+) -> Json {
+    let (mut good, mut refused) = (Vec::new(), Vec::new());
+    for request in requests {
+        match request {
+            Ok(request) => {
+                good.push(request);
+                refused.push(None);
+            }
+            Err(problem) => refused.push(Some(problem)),
+        }
+    }
+    let mut set = set(good).into_iter();
+    let all = refused.into_iter().map(|problem| {
+        match problem.map_or_else(|| set.next(), |it| Some(Err(it))) {
+            Some(Ok(breakpoint)) => of_breakpoint(&breakpoint),
+            Some(Err(problem)) => json!({ "verified": false, "message": problem }),
+            None => json!({ "verified": false }),
+        }
+    });
+    json!({ "breakpoints": all.collect::<Vec<_>>() })
 }
 
 /// The property of a breakpoint that counts, but not from the beginning of the run.

@@ -18,14 +18,16 @@
 //! One thread does all of this. It gets requests and messages from a channel that the threads which read streams fill.
 //! While it waits for a copy, requests of the client wait.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::io::{self, BufRead, BufReader};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+mod process;
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::io::{self, BufRead};
+use std::net::TcpStream;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
+use process::{Process, accept, spawn};
 use serde_json::{Value as Json, json};
 
 use crate::checkpoints::{self, Checkpoints};
@@ -62,24 +64,6 @@ enum Heard {
     End(usize),
 }
 
-/// A process with a server.
-struct Process {
-    number: usize,
-    stream: TcpStream,
-    /// `None` if it was not started by the front, or is a copy of a checkpoint.
-    child: Option<Child>,
-    /// It is a copy of a checkpoint, which ends when it is not connected any more.
-    is_copy: bool,
-    reader: Option<JoinHandle<()>>,
-    /// The client's numbers of its breakpoints.
-    ids: HashMap<u64, u64>,
-    /// The requests whose answers have breakpoints, and the requests' settings.
-    asked: HashMap<u64, usize>,
-    has_exited: bool,
-    /// The client's numbers of the data breakpoints whose objects it does not know.
-    lost: Vec<u64>,
-}
-
 /// A request that sets something, which copies repeat, and the client's numbers of the breakpoints in its answer; 0 for one that
 /// has none.
 struct Setting {
@@ -107,98 +91,16 @@ pub(crate) struct Front<'a> {
     /// The client has set breakpoints that count hits, of which the program does not know those so far.
     must_count: bool,
     checkpoints: Checkpoints,
+    /// The client has asked for the program.
+    has_begun: bool,
     /// The program runs under a seed, so that it can be repeated.
     is_seeded: bool,
     /// It does, and has not stopped.
     may_be_copied: bool,
     /// The client wants a checkpoint every so many moments, for tests.
     every: Option<u64>,
-    /// The client's request to leave, until it is answered.
-    leaving: Option<Json>,
-}
-
-/// Starts the program whose command this makes for a port, at which it is to connect to the listener.
-fn spawn(
-    command: impl FnOnce(u16) -> Result<Command, String>,
-) -> Result<(TcpListener, Child), String> {
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-    let child = command(port)?.spawn();
-    Ok((listener, child.map_err(|error| format!("the program cannot start: {error}"))?))
-}
-
-/// The connection of the program that was started, unless it ends before.
-fn accept(listener: &TcpListener, child: &mut Child) -> Result<TcpStream, String> {
-    listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false).map_err(|error| error.to_string())?;
-                return Ok(stream);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.to_string()),
-        }
-        if let Ok(Some(status)) = child.try_wait() {
-            return Err(format!("the program has not started: {status}"));
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-}
-
-impl Process {
-    fn new(
-        number: usize,
-        stream: TcpStream,
-        child: Option<Child>,
-        ears: &Sender<Heard>,
-    ) -> io::Result<Process> {
-        stream.set_nodelay(true)?;
-        let mut reader = BufReader::new(stream.try_clone()?);
-        let ears = ears.clone();
-        let reader = std::thread::spawn(move || {
-            while let Ok(Some(message)) = protocol::read(&mut reader) {
-                if ears.send(Heard::Message(number, message)).is_err() {
-                    return;
-                }
-            }
-            _ = ears.send(Heard::End(number));
-        });
-        let (ids, asked, reader) = (HashMap::new(), HashMap::new(), Some(reader));
-        let (is_copy, has_exited, lost) = (false, false, Vec::new());
-        Ok(Process { number, stream, child, is_copy, reader, ids, asked, has_exited, lost })
-    }
-
-    /// Its own number of a breakpoint of the client.
-    fn own(&self, id: u64) -> Option<u64> {
-        match self.number {
-            0 => Some(id),
-            _ => self.ids.iter().find(|(_, theirs)| **theirs == id).map(|(own, _)| *own),
-        }
-    }
-
-    fn send(&self, request: &Json) -> io::Result<()> {
-        protocol::write(&mut (&self.stream as &TcpStream), request)
-    }
-
-    /// Ends it, unless it is about to end and only the last words of its command are missing.
-    fn end(&mut self) {
-        if let Some(child) = &mut self.child {
-            if !self.has_exited {
-                // It may have ended.
-                _ = child.kill();
-            }
-            _ = child.wait();
-        } else if self.is_copy {
-            if !self.has_exited {
-                // It may have ended, and otherwise ends now.
-                _ = self.stream.shutdown(Shutdown::Both);
-            }
-            // It panics only if a message cannot be put into memory.
-            _ = self.reader.take().map(JoinHandle::join);
-        }
-    }
+    /// The client's requests that the program has not answered, by their numbers.
+    unanswered: BTreeMap<u64, Json>,
 }
 
 /// The key of a request that sets something.
@@ -256,10 +158,11 @@ impl<'a> Front<'a> {
             targets: HashMap::new(),
             must_count: false,
             checkpoints: Checkpoints::default(),
+            has_begun: false,
             is_seeded: false,
             may_be_copied: false,
             every: None,
-            leaving: None,
+            unanswered: BTreeMap::new(),
         })
     }
 
@@ -290,7 +193,6 @@ impl<'a> Front<'a> {
                 Heard::Request(request) => {
                     if is_last(&request) {
                         is_leaving = true;
-                        self.leaving = Some(request.clone());
                     }
                     self.serve(request);
                 }
@@ -310,7 +212,7 @@ impl<'a> Front<'a> {
                 }
                 Heard::Message(number, message) => self.pass_on(number, message),
                 Heard::End(number) if number == self.program.number => {
-                    self.answer_leaving();
+                    self.tell_end(is_leaving);
                     if is_leaving || ends_with_program {
                         break;
                     }
@@ -325,15 +227,34 @@ impl<'a> Front<'a> {
         left
     }
 
-    /// Answers the client's last request, if the program has ended before it has seen that.
-    fn answer_leaving(&mut self) {
-        if let Some(request) = self.leaving.take() {
-            (self.output)(protocol::response(&request, Ok(json!({}))));
+    /// The program has hung up: answers what it has not answered, and tells its end, unless the client has asked for that.
+    fn tell_end(&mut self, is_leaving: bool) {
+        self.may_be_copied = false;
+        for request in std::mem::take(&mut self.unanswered).into_values() {
+            self.refuse(&request);
         }
+        if std::mem::replace(&mut self.program.has_exited, true) || is_leaving {
+            return;
+        }
+        let (text, code) = self.program.ending();
+        self.complain(&text);
+        if let Some(code) = code {
+            (self.output)(protocol::event("exited", json!({ "exitCode": code })));
+        }
+        (self.output)(protocol::event("terminated", json!({})));
+    }
+
+    /// Tells the client a text.
+    fn complain(&mut self, text: &str) {
+        let output = json!({ "category": "stderr", "output": format!("{text}\n") });
+        (self.output)(protocol::event("output", output));
     }
 
     /// Answers a request after the program's end; whether it was the last one.
     fn refuse(&mut self, request: &Json) -> bool {
+        if request["type"] != "request" {
+            return false;
+        }
         let is_last = is_last(request);
         let answer = if is_last { Ok(json!({})) } else { Err("the program has ended".into()) };
         (self.output)(protocol::response(request, answer));
@@ -370,6 +291,10 @@ impl<'a> Front<'a> {
     /// Serves a request, or passes it on to the program.
     fn serve(&mut self, request: Json) {
         let command = request["command"].as_str().unwrap_or_default();
+        if matches!(command, "launch" | "attach") && std::mem::replace(&mut self.has_begun, true) {
+            let problem = Err("a program was started already".into());
+            return (self.output)(protocol::response(&request, problem));
+        }
         if let Some(goal) = Goal::named(command).filter(|_| self.launcher.is_some()) {
             let found = self.travel(goal, &request["arguments"]);
             let arrived = match found {
@@ -401,6 +326,9 @@ impl<'a> Front<'a> {
         }
         // A program that has ended is heard of elsewhere.
         _ = self.program.send(&request);
+        if request["type"] == "request" {
+            self.unanswered.insert(request["seq"].as_u64().unwrap_or_default(), request);
+        }
     }
 
     /// Passes a message of the program on to the client.
@@ -412,13 +340,11 @@ impl<'a> Front<'a> {
             let Some(asked) = message["request_seq"].as_u64().filter(|&asked| asked < OWN) else {
                 return;
             };
-            if self.leaving.as_ref().is_some_and(|leaving| leaving["seq"] == asked) {
-                self.leaving = None;
-            }
+            self.unanswered.remove(&asked);
             if self.asked_targets.remove(&asked) {
                 self.know_target(&message["body"]);
             }
-            let own = self.numbered(&mut message["body"]["breakpoints"]);
+            let own = self.numbered(message["body"].get_mut("breakpoints"));
             let Some(setting) = self.program.asked.remove(&asked) else {
                 return (self.output)(message);
             };
@@ -430,13 +356,6 @@ impl<'a> Front<'a> {
             Some("exited") => {
                 self.program.has_exited = true;
                 self.may_be_copied = false;
-            }
-            Some("squall/repeated") => {
-                // The run that was gone back to has not come to its place: there is nothing to go on with.
-                let problem = message["body"]["problem"].as_str().unwrap_or_default();
-                let output = json!({ "category": "stderr", "output": format!("{problem}\n") });
-                (self.output)(protocol::event("output", output));
-                return self.program.end();
             }
             Some("capabilities") => {
                 self.is_seeded = message["body"]["capabilities"]["supportsStepBack"] == true;
@@ -460,9 +379,9 @@ impl<'a> Front<'a> {
     }
 
     /// Gives breakpoints of an answer the client's numbers, and answers those.
-    fn numbered(&mut self, breakpoints: &mut Json) -> Vec<u64> {
+    fn numbered(&mut self, breakpoints: Option<&mut Json>) -> Vec<u64> {
         let mut ids = Vec::new();
-        for breakpoint in breakpoints.as_array_mut().into_iter().flatten() {
+        for breakpoint in breakpoints.and_then(Json::as_array_mut).into_iter().flatten() {
             let id = breakpoint["id"].as_u64().map(|id| self.id(id));
             ids.push(id.unwrap_or_default());
             if let Some(id) = id {
@@ -539,8 +458,10 @@ impl<'a> Front<'a> {
         if let Some(act) = here["acted"].as_str() {
             return Err(format!("the program {act}, which going back would do again"));
         }
-        let printed = &here["printed"];
-        let target = self.sought(goal, &here, arguments)?;
+        let (printed, target) = match here["moved"].is_object() {
+            false => (&here["printed"], self.sought(goal, &here, arguments)?),
+            true => (&here["moved"]["printed"], Some(before_move(goal, &here["moved"])?)),
+        };
         let (errand, moment) = match target {
             Some(target) => (
                 json!({
@@ -551,19 +472,27 @@ impl<'a> Front<'a> {
             None => (json!({ "seek": "start", "printed": printed }), 0),
         };
         let copy = self.copy(&errand, moment)?;
-        let (number, mut old) = (copy.number, std::mem::replace(&mut self.program, copy));
-        let is_stop = |message: &Json| message["event"] == "stopped";
-        let mut stopped = self.wait(number, is_stop);
-        match &mut stopped {
-            Err(_) => std::mem::swap(&mut self.program, &mut old),
+        let is_end =
+            |message: &Json| message["event"] == "stopped" || message["event"] == "squall/repeated";
+        let mut stopped = self.wait(copy.number, is_end).and_then(|message| {
+            // The run has not come to its place: there is nothing to go on with.
+            match message["body"]["problem"].as_str() {
+                Some(problem) if message["event"] != "stopped" => Err(problem.to_owned()),
+                _ => Ok(message),
+            }
+        });
+        let mut rest = match &mut stopped {
+            Err(_) => copy,
             Ok(stopped) => {
+                let old = std::mem::replace(&mut self.program, copy);
                 // What comes later may be another future.
                 self.checkpoints.forget_after(moment);
                 let lost = stopped["body"].as_object_mut().and_then(|body| body.remove("lost"));
                 self.tell_lost(&lost.unwrap_or_default());
+                old
             }
-        }
-        old.end();
+        };
+        rest.end();
         stopped
     }
 
@@ -593,7 +522,7 @@ impl<'a> Front<'a> {
     fn count(&mut self) -> Result<(), String> {
         let number = self.program.number;
         let here = self.ask(number, "squall/position", json!({}))?;
-        if here["acted"].is_string() {
+        if here["acted"].is_string() || here["moved"].is_object() {
             return Ok(());
         }
         let errand = json!({ "seek": "stop", "to": here["position"], "printed": here["printed"] });
@@ -757,7 +686,7 @@ impl<'a> Front<'a> {
             match self.heard.recv_timeout(rest).ok()? {
                 Heard::Copy(stream, about) if about["number"] == self.made => return Some(stream),
                 Heard::Copy(stream, about) => self.checkpoints.add(stream, &about),
-                other => self.waiting.push_back(other),
+                other => self.hear_later(other),
             }
         }
     }
@@ -842,32 +771,47 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Waits for a message of a process. Requests wait meanwhile.
+    /// Waits for a message of a process. Requests wait meanwhile, but the last one.
     fn wait(&mut self, number: usize, is_it: impl Fn(&Json) -> bool) -> Result<Json, String> {
         loop {
+            if self.program.has_hung_up && number == self.program.number {
+                return Err("the program has ended".into());
+            }
             let heard = self.heard.recv().map_err(|_| "the debugger ends")?;
             match heard {
                 Heard::Message(from, message) if from == number && is_it(&message) => {
                     return Ok(message);
                 }
-                // A copy has nothing to say to the client before it is the program.
-                Heard::Message(from, message)
-                    if from == self.program.number && from != self.made =>
-                {
+                Heard::Message(from, message) if from == self.program.number => {
                     self.pass_on(from, message);
                 }
-                Heard::Message(..) => {}
-                Heard::End(from) if from == number => {
+                Heard::Message(from, message) if from == number => {
+                    if message["event"] == "exited" {
+                        return Err("the run does not repeat itself: it ends before".into());
+                    }
+                }
+                Heard::End(from) if from == number && from != self.program.number => {
                     return Err("a repetition of the run has ended early".into());
                 }
-                Heard::Gone(end) => {
-                    self.waiting.push_back(Heard::Gone(end));
-                    return Err("the client has left".into());
-                }
                 Heard::Copy(stream, about) => self.checkpoints.add(stream, &about),
-                other => self.waiting.push_back(other),
+                other => {
+                    let leaves = matches!(&other, Heard::Gone(_))
+                        || matches!(&other, Heard::Request(request) if is_last(request));
+                    self.hear_later(other);
+                    if leaves {
+                        return Err("the client has left".into());
+                    }
+                }
             }
         }
+    }
+
+    /// Keeps for later what was heard.
+    fn hear_later(&mut self, heard: Heard) {
+        if matches!(heard, Heard::End(from) if from == self.program.number) {
+            self.program.has_hung_up = true;
+        }
+        self.waiting.push_back(heard);
     }
 }
 
@@ -883,6 +827,19 @@ enum Prepared {
 fn is_uncounted(answer: &Json) -> bool {
     let breakpoints = answer["breakpoints"].as_array();
     breakpoints.into_iter().flatten().any(|breakpoint| breakpoint[UNCOUNTED] == true)
+}
+
+/// Where a goal leads to if a strand was moved: no repetition of the run comes beyond the place where it stood.
+fn before_move(goal: Goal, moved: &Json) -> Result<Json, String> {
+    match goal {
+        Goal::Stop => {
+            let body = json!({ "reason": "step", "description": "before the strand was moved" });
+            Ok(json!({ "found": moved["position"], "body": body }))
+        }
+        _ => Err("a strand was moved, which no repetition of the run does; \
+                  the stop to go back to is where it stood before"
+            .into()),
+    }
 }
 
 /// The moment of a position.

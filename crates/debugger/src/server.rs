@@ -22,7 +22,6 @@ use serde_json::{Value as Json, json};
 use squall_runtime::state::replays;
 use squall_runtime::state::vm::Vm;
 
-use crate::breakpoints::Request;
 use looks::Numbers;
 
 use crate::control::checkpoints::{self, Address};
@@ -31,8 +30,8 @@ use crate::control::pauses::Scope;
 use crate::control::travel::{Errand, Position, Seek};
 use crate::control::{Command, Control, Ends, Event, Exceptions, Flow, Step};
 use crate::forms::{
-    TERMINATED, capabilities, index, loaded_sources, of_breakpoint, points, request_of, steps,
-    text, threads,
+    TERMINATED, capabilities, index, loaded_sources, of_breakpoint, of_breakpoints, points,
+    request_of, steps, text, threads,
 };
 use crate::goals::{self, Aim, Means, StepRow};
 use crate::origins;
@@ -72,6 +71,11 @@ struct Pause {
 }
 
 impl Pause {
+    /// Whether anything is stopped.
+    fn is_any(&self) -> bool {
+        self.is_idle || !self.strands.is_empty()
+    }
+
     /// The strand that a request means: the named one, or else the last one.
     fn strand(&self, named: Option<u64>) -> Option<u64> {
         let named = named.filter(|strand| self.strands.contains_key(strand));
@@ -336,8 +340,12 @@ impl Server {
         })?;
         let position = position.ok_or("no code runs")?;
         let printed = (self.control.printed.count)();
+        let moved = self.control.travel.moved();
+        let moved = moved
+            .map(|moved| json!({ "position": moved.from.to_json(), "printed": moved.printed }));
         Ok(json!({
-            "position": position.to_json(), "ownDepth": depth, "printed": printed, "acted": vm.debugging.acted(),
+            "position": position.to_json(), "ownDepth": depth, "printed": printed,
+            "acted": vm.debugging.acted(), "moved": moved,
         }))
     }
 
@@ -433,30 +441,34 @@ impl Server {
 
     fn set_breakpoints(&self, arguments: &Json) -> Answer {
         let path = arguments["source"]["path"].as_str().ok_or("the source has no path")?;
-        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
-        let requests: Result<Vec<Request>, String> = list.iter().map(request_of).collect();
-        let requests = requests?;
+        let requests = arguments["breakpoints"].as_array().into_iter().flatten();
+        let requests = requests.map(|each| match each["line"].is_null() {
+            true => Err("a breakpoint has no line".to_owned()),
+            false => request_of(each),
+        });
         let has_begun = self.control.moment() != 0;
         let path = Path::new(path);
-        let set = self.control.change(|all, vm| all.set_lines(vm, path, requests, has_begun));
-        Ok(json!({ "breakpoints": set.iter().map(of_breakpoint).collect::<Vec<_>>() }))
+        Ok(of_breakpoints(requests.collect(), |requests| {
+            let set = self.control.change(|all, vm| all.set_lines(vm, path, requests, has_begun));
+            set.into_iter().map(Ok).collect()
+        }))
     }
 
     fn set_function_breakpoints(&self, arguments: &Json) -> Answer {
-        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
         let request = |each: &Json| {
             let name = each["name"].as_str().ok_or("a breakpoint has no name")?;
             Ok((name.to_owned(), request_of(each)?))
         };
-        let requests: Result<Vec<(String, Request)>, String> = list.iter().map(request).collect();
-        let requests = requests?;
+        let requests = arguments["breakpoints"].as_array().into_iter().flatten().map(request);
         let has_begun = self.control.moment() != 0;
-        let (set, events) = self.control.change(|all, vm| {
-            let (set, changes) = all.set_functions(vm, requests, has_begun);
-            ((set, all.events().collect::<Vec<_>>()), changes)
-        });
-        self.control.set_events(events.into_iter());
-        Ok(json!({ "breakpoints": set.iter().map(of_breakpoint).collect::<Vec<_>>() }))
+        Ok(of_breakpoints(requests.collect(), |requests| {
+            let (set, events) = self.control.change(|all, vm| {
+                let (set, changes) = all.set_functions(vm, requests, has_begun);
+                ((set, all.events().collect::<Vec<_>>()), changes)
+            });
+            self.control.set_events(events.into_iter());
+            set.into_iter().map(Ok).collect()
+        }))
     }
 
     fn set_exceptions(&self, arguments: &Json) -> Answer {
@@ -480,18 +492,12 @@ impl Server {
     }
 
     fn set_data_breakpoints(&self, arguments: &Json) -> Answer {
-        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
         let request = |each: &Json| match each["accessType"].as_str() {
             Some("read" | "readWrite") => Err("reads stop nothing".to_owned()),
             _ => Ok((text(&each["dataId"])?, request_of(each)?)),
         };
-        let requests: Result<Vec<_>, String> = list.iter().map(request).collect();
-        let set = self.control.set_watches(requests?);
-        let answer = |each: Result<_, String>| match each {
-            Ok(breakpoint) => of_breakpoint(&breakpoint),
-            Err(problem) => json!({ "verified": false, "message": problem }),
-        };
-        Ok(json!({ "breakpoints": set.into_iter().map(answer).collect::<Vec<_>>() }))
+        let requests = arguments["breakpoints"].as_array().into_iter().flatten().map(request);
+        Ok(of_breakpoints(requests.collect(), |requests| self.control.set_watches(requests)))
     }
 
     fn exception_info(&self, arguments: &Json) -> Answer {
@@ -552,7 +558,7 @@ impl Server {
     /// The strands that a request lets go on, by a step if one is given, and the answer.
     fn resumed(&self, step: Option<Step>, arguments: &Json) -> Result<(Vec<u64>, Json), String> {
         let pause = self.pause.lock();
-        if !pause.is_idle && pause.strands.is_empty() {
+        if !pause.is_any() {
             return Err("the program runs".into());
         }
         let named = arguments["threadId"].as_u64();
@@ -611,15 +617,19 @@ impl Server {
 
     fn pause_soon(&self, arguments: &Json) {
         let strand = arguments["threadId"].as_u64().filter(|&strand| strand != 0);
-        if self.control.scope() != Scope::All && strand.is_some() {
-            return self.control.pause(strand);
+        if let Some(strand) = strand.filter(|_| self.control.scope() != Scope::All) {
+            return self.control.pause_strand(strand);
         }
-        self.control.pause(None);
+        if self.control.scope() == Scope::All && self.pause.lock().is_any() {
+            // All stand already, and the client knows.
+            return;
+        }
+        let asked = self.control.pause_any();
         let control = Arc::clone(&self.control);
         spawn(move || {
             std::thread::sleep(PAUSE_WAIT);
             let _quiet = control.quiet();
-            control.pause_idle();
+            control.pause_idle(asked);
         });
     }
 }

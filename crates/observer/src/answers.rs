@@ -20,7 +20,21 @@ use crate::view::View;
 
 /// The number in a query, which must be there.
 pub fn number(request: &Request, name: &str) -> Result<u64, Problem> {
-    request.number(name).ok_or_else(|| (400, format!("{name} is missing, or is no number")))
+    number_in(request, name)?.ok_or_else(|| (400, format!("{name} is missing")))
+}
+
+/// The number in a query, if it is there.
+fn number_in(request: &Request, name: &str) -> Result<Option<u64>, Problem> {
+    request.number(name).map_err(|problem| (400, problem))
+}
+
+/// How many rows a client wants: it may want fewer than the most, which are so many.
+fn limit_of(request: &Request, usual: usize, most: usize) -> Result<usize, Problem> {
+    match number_in(request, "limit")? {
+        None => Ok(usual),
+        Some(limit) if limit <= most as u64 => Ok(limit as usize),
+        Some(_) => Err((400, format!("limit is at most {most}"))),
+    }
 }
 
 /// A place in a program.
@@ -107,16 +121,16 @@ const ROWS: (usize, usize) = (50, 500);
 
 /// Where a page of rows begins, and how many there are.
 fn page_of(request: &Request) -> Result<(usize, usize), Problem> {
-    let offset = request.number("offset").unwrap_or(0) as usize;
-    let limit = request.number("limit").map_or(ROWS.0, |limit| (limit as usize).min(ROWS.1));
+    let offset = number_in(request, "offset")?.unwrap_or(0) as usize;
+    let limit = limit_of(request, ROWS.0, ROWS.1)?;
     match offset.checked_add(limit) {
         Some(end) if end <= MOST => Ok((offset, limit)),
         _ => Err((400, format!("only the first {MOST} rows can be seen: filter them"))),
     }
 }
 
-fn descends(request: &Request) -> bool {
-    request.value("order") == Some("desc")
+fn descends(request: &Request) -> Result<bool, Problem> {
+    Ok(word(request, "order", &["asc", "desc"])? == Some("desc"))
 }
 
 /// One of some words in a query, if it is there.
@@ -148,15 +162,16 @@ fn question(view: &View, request: &Request, count: usize) -> Result<Question, Pr
         [Kind::Turn, Kind::Process, Kind::Thread, Kind::Branch, Kind::Green].map(Kind::name);
     let reasons = Reason::ALL.map(Reason::text);
     let reason = word(request, "reason", &reasons)?;
-    let origin = request.number("origin").map(|number| view.origins.origin(number)).transpose()?;
+    let origin =
+        number_in(request, "origin")?.map(|number| view.origins.origin(number)).transpose()?;
     Ok(Question {
         key,
-        descends: descends(request),
+        descends: descends(request)?,
         count,
         activity: word(request, "state", &Activity::NAMES)?,
         reason: reason.and_then(|text| Reason::ALL.into_iter().find(|it| it.text() == text)),
         kind: word(request, "kind", &kinds)?,
-        vat: request.number("vat"),
+        vat: number_in(request, "vat")?,
         origin,
     })
 }
@@ -229,7 +244,7 @@ pub fn vats(view: &View, request: &Request) -> Result<Json, Problem> {
             (400, "sort is one of number, mailbox, messages, rate, state".to_owned())
         })?,
     };
-    let question = vats::Question { key, descends: descends(request), count: offset + limit };
+    let question = vats::Question { key, descends: descends(request)?, count: offset + limit };
     let swept = view.vats.ask(view.vm, &question);
     let rows = swept.rows.get(offset..).unwrap_or_default();
     let rows = &rows[..rows.len().min(limit)];
@@ -517,8 +532,8 @@ const EVENTS: usize = 4_000;
 
 /// The events after a number.
 pub fn events(view: &View, request: &Request) -> Result<Json, Problem> {
-    let after = request.number("after").unwrap_or(0);
-    let limit = request.number("limit").map_or(EVENTS, |limit| (limit as usize).min(EVENTS));
+    let after = number_in(request, "after")?.unwrap_or(0);
+    let limit = limit_of(request, EVENTS, EVENTS)?;
     view.window.events(after, limit).map_err(|reason| (409, reason.to_owned()))
 }
 

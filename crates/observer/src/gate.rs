@@ -31,9 +31,12 @@ impl Request {
         self.query.iter().find(|[other, _]| other == name).map(|[_, value]| value.as_str())
     }
 
-    /// A number in the query.
-    pub fn number(&self, name: &str) -> Option<u64> {
-        self.value(name)?.parse().ok()
+    /// A number in the query, if it is there; the error is for the client.
+    pub fn number(&self, name: &str) -> Result<Option<u64>, String> {
+        let Some(value) = self.value(name).filter(|value| !value.is_empty()) else {
+            return Ok(None);
+        };
+        value.parse().map(Some).map_err(|_| format!("{name} must be a whole number from 0 on"))
     }
 }
 
@@ -151,7 +154,7 @@ mod tests {
     fn the_token_is_in_the_query_or_in_a_field() {
         let request = checked("GET /api/x?a=1&token=secret HTTP/1.1\nHost: localhost:4567")
             .expect("it is let in");
-        assert_eq!((request.path.as_str(), request.number("a")), ("/api/x", Some(1)));
+        assert_eq!((request.path.as_str(), request.number("a")), ("/api/x", Ok(Some(1))));
         assert_eq!(request.value("token"), None);
         let field = "GET / HTTP/1.1\nHost: 127.0.0.1:4567\nAuthorization: Bearer secret";
         assert!(checked(field).is_ok());

@@ -95,7 +95,10 @@ impl Window {
         self.want()?;
         let recent = self.shared.recent.lock();
         let end = recent.first + recent.events.len() as u64;
-        let begin = (after + 1).max(recent.first + 1).max((end + 1).saturating_sub(limit as u64));
+        let begin = after
+            .saturating_add(1)
+            .max(recent.first + 1)
+            .max((end + 1).saturating_sub(limit as u64));
         let index = |number: u64| (number - 1 - recent.first) as usize;
         let rows: Vec<(u64, u32, Record)> = (begin..=end)
             .map(|number| (number, recent.events[index(number)].0, recent.events[index(number)].1))

@@ -84,6 +84,34 @@ pub(super) fn data_breakpoints() -> Result<(), Failed> {
     equal(client.end()?.1, 0)
 }
 
+/// A run that an assignment has led another way: a repetition does not come there, and says so, and what it writes is not seen.
+pub(super) fn diverging_run() -> Result<(), Failed> {
+    const DIVERGING: &str = "tests/debugger/diverging.ns";
+    // Checkpoints after the assignment would know it.
+    let never = 1_u64 << 40;
+    let mut client =
+        launched(json!({ "program": DIVERGING, "seed": 1, "checkpointEvery": never }))?;
+    client.ask("setBreakpoints", breakpoints(DIVERGING, &[5, 7]))?;
+    client.ask("configurationDone", json!({}))?;
+    let (strand, line) = client.stop()?;
+    equal(line, 5)?;
+    let frame = client.frame_of(strand, "Diverging>>main:")?;
+    let more = json!({ "expression": "n", "value": "5", "frameId": frame });
+    client.ask("setExpression", more)?;
+    for _ in 0..5 {
+        client.ask("continue", json!({}))?;
+        equal(client.stop()?.1, 7)?;
+    }
+    for request in ["stepBack", "reverseContinue", "stepBack"] {
+        let problem = client.tried(request, json!({}))?;
+        equal(problem, Err("the run does not repeat itself".to_owned()))?;
+    }
+    client.ask("setBreakpoints", breakpoints(DIVERGING, &[]))?;
+    client.ask("continue", json!({}))?;
+    let (output, code) = client.end()?;
+    equal((output.as_str(), code), ("begins\n1\n2\n3\n4\n5\nends\n", 0))
+}
+
 /// The next breakpoint of which the client hears that it is gone.
 fn gone_breakpoint(client: &mut Client) -> Result<Json, Failed> {
     loop {
@@ -106,7 +134,7 @@ pub(super) fn processes(word: &str) -> Vec<(i32, PathBuf)> {
 }
 
 /// Those with several threads: no checkpoint has.
-fn busy(word: &str) -> Vec<(i32, PathBuf)> {
+pub(super) fn busy(word: &str) -> Vec<(i32, PathBuf)> {
     let threads = |folder: &Path| std::fs::read_dir(folder.join("task")).map_or(0, Iterator::count);
     processes(word).into_iter().filter(|(_, folder)| threads(folder) > 1).collect()
 }

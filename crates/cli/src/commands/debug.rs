@@ -17,7 +17,7 @@ use squall_debugger::server::{self, Server};
 use squall_debugger::stopped::Names;
 
 use crate::arguments::{Debug, Debugging};
-use crate::console::{self, alone, complain, print, print_error, printed, skip_printed};
+use crate::console::{self, alone, complain, hold, print, print_error, printed, skip_printed};
 use crate::exit::Exit;
 use crate::observer;
 
@@ -52,22 +52,42 @@ fn serve_editor(arguments: &Debug) -> Result<Exit, Exit> {
 
 /// The command that runs the program of a `launch` request, which is to connect to a port.
 fn launcher(arguments: &Json, port: u16, is_again: bool) -> Result<Command, String> {
-    let mut command = match arguments["recording"].as_str() {
+    let mut command = match text_in(arguments, "recording")? {
         Some(recording) => replay_of(arguments, recording, port, is_again)?,
         None => run_of(arguments, port, is_again)?,
     };
-    if let Some(folder) = arguments["cwd"].as_str() {
+    if let Some(folder) = text_in(arguments, "cwd")? {
         command.current_dir(folder);
     }
-    if let Some(variables) = arguments["env"].as_object() {
-        for (name, value) in variables {
-            match value.as_str() {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
+    let every = &arguments["checkpointEvery"];
+    if !every.is_null() && every.as_u64().is_none_or(|every| every == 0) {
+        return Err("checkpointEvery is no number from 1 on".into());
+    }
+    let variables = match &arguments["env"] {
+        Json::Null => return Ok(command),
+        Json::Object(variables) => variables,
+        _ => return Err("env is no object of names and texts".into()),
+    };
+    for (name, value) in variables {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(format!("env: {name:?} cannot be the name of a variable"));
         }
+        match value {
+            Json::String(value) if !value.contains('\0') => command.env(name, value),
+            Json::Null => command.env_remove(name),
+            _ => return Err(format!("env: {name} has neither a text nor null")),
+        };
     }
     Ok(command)
+}
+
+/// The text with a name in the arguments of a request, if there is any.
+fn text_in<'a>(arguments: &'a Json, name: &str) -> Result<Option<&'a str>, String> {
+    match &arguments[name] {
+        Json::Null => Ok(None),
+        Json::String(text) => Ok(Some(text)),
+        _ => Err(format!("{name} is no text")),
+    }
 }
 
 /// The command that replays the recording of a `launch` request.
@@ -89,10 +109,12 @@ fn replay_of(
 
 /// The command that runs the program of a `launch` request.
 fn run_of(arguments: &Json, port: u16, is_again: bool) -> Result<Command, String> {
-    let program = arguments["program"].as_str();
+    let program = text_in(arguments, "program")?;
     let program = program.ok_or("launch needs the program, the path of a file, or a recording")?;
     let mut command = command_of("run", port, is_again)?;
-    if let Some(seed) = arguments["seed"].as_u64() {
+    if !arguments["seed"].is_null() {
+        let seed = arguments["seed"].as_u64();
+        let seed = seed.ok_or("seed is no number from 0 on, and below 2^64")?;
         command.arg(format!("--seed={seed}"));
     }
     let texts = |name: &str| -> Result<Vec<String>, String> {
@@ -124,7 +146,7 @@ pub fn begin(arguments: &Debugging, machine: &mut Machine) -> Result<Option<Arc<
     };
     let stream = stream.map_err(refused)?;
     let log = arguments.debug_connect.map(|_| print as fn(&str));
-    let output = Printed { count: printed, skip: skip_printed, log, alone, begin_again };
+    let output = Printed { count: printed, skip: skip_printed, hold, log, alone, begin_again };
     let ends = Control::with_names(Names::new(Box::new(text_of)), output);
     let control = Arc::clone(&ends.control);
     let asked = Asked(Arc::clone(&control));

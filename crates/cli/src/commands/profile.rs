@@ -39,7 +39,8 @@ pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
         complain("the profile has no samples: the program ended before the first; see --rate");
     }
     for output in outputs {
-        write(&profile, output, &input.path, begun)?;
+        // It has complained; the exit code says how the program has ended, as it does with a trace or a recording.
+        _ = write(&profile, output, &input.path, begun);
     }
     Ok(Exit::Program(code))
 }

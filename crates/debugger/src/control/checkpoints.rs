@@ -132,7 +132,9 @@ impl Control {
                 begin >= self.checkpoints.made.lock().next
             }
         };
-        if !may_be || thread.vm.debugging.acted().is_some() || self.travel.is_repeating() {
+        // After an act or a move, no run goes back to here.
+        let is_known = thread.vm.debugging.acted().is_none() && self.travel.moved().is_none();
+        if !may_be || !is_known || self.travel.is_repeating() {
             return;
         }
         let made = self.copy(thread);

@@ -21,7 +21,7 @@
 //! Locks: the thread that is stopped holds none but `turn`, and that in the mode *all* alone.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -67,8 +67,10 @@ pub(crate) struct Pauses {
     turn: Mutex<()>,
     is_paused: Mutex<bool>,
     resumed: Condvar,
-    /// The user wants a strand to stop, whichever polls next.
-    wants_any: AtomicBool,
+    /// The user wants a strand to stop, whichever polls next: the number of the request, or 0.
+    wants_any: AtomicU64,
+    /// The number of the last such request.
+    asked: AtomicU64,
     /// The user wants these strands to stop.
     wanted: Mutex<HashSet<u64>>,
     has_wanted: AtomicBool,
@@ -88,7 +90,8 @@ impl Default for Pauses {
             turn: Mutex::default(),
             is_paused: Mutex::default(),
             resumed: Condvar::new(),
-            wants_any: AtomicBool::new(false),
+            wants_any: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             wanted: Mutex::default(),
             has_wanted: AtomicBool::new(false),
             stopped: Mutex::default(),
@@ -103,7 +106,9 @@ impl Pauses {
     /// Whether a strand that polls is to stop since the user has asked for it.
     #[inline]
     pub(crate) fn wants(&self, strand: u64) -> bool {
-        if self.wants_any.load(Ordering::Relaxed) && self.wants_any.swap(false, Ordering::SeqCst) {
+        if self.wants_any.load(Ordering::Relaxed) != 0
+            && self.wants_any.swap(0, Ordering::SeqCst) != 0
+        {
             return true;
         }
         self.has_wanted.load(Ordering::Relaxed) && {
@@ -146,21 +151,28 @@ impl Control {
         scope
     }
 
-    /// Pauses all strands soon, or the strand with this number when it runs; `Event::Stopped` says when.
-    pub fn pause(&self, strand: Option<u64>) {
-        match strand {
-            Some(strand) => {
-                self.pauses.wanted.lock().insert(strand);
-                self.pauses.has_wanted.store(true, Ordering::SeqCst);
-            }
-            None => self.pauses.wants_any.store(true, Ordering::SeqCst),
-        }
+    /// Pauses the strand with this number when it runs; `Event::Stopped` says when.
+    pub fn pause_strand(&self, strand: u64) {
+        self.pauses.wanted.lock().insert(strand);
+        self.pauses.has_wanted.store(true, Ordering::SeqCst);
         Vm::of_process().ask_all_to_look();
     }
 
-    /// Pauses the world if it was asked for and no strand has polled since.
-    pub fn pause_idle(&self) {
-        if self.pauses.wants_any.swap(false, Ordering::SeqCst) && self.scope() == Scope::All {
+    /// Pauses the next strand that runs, and all others with it if all stop together; `Event::Stopped` says when. Answers the number
+    /// of the request.
+    pub fn pause_any(&self) -> u64 {
+        let asked = self.pauses.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        self.pauses.wants_any.store(asked, Ordering::SeqCst);
+        Vm::of_process().ask_all_to_look();
+        asked
+    }
+
+    /// Pauses the world if no strand has polled since the request with this number, and there was no later one: that one waits, too.
+    pub fn pause_idle(&self, asked: u64) {
+        let wants_any = &self.pauses.wants_any;
+        let was_wanted =
+            wants_any.compare_exchange(asked, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if was_wanted && self.scope() == Scope::All {
             *self.pauses.is_paused.lock() = true;
             self.tell(Event::Stopped(None, Reason::Pause));
         }
@@ -180,7 +192,7 @@ impl Control {
 
     /// Lets everything go on that stands.
     pub(crate) fn release_all(&self) {
-        self.pauses.wants_any.store(false, Ordering::SeqCst);
+        self.pauses.wants_any.store(0, Ordering::SeqCst);
         self.pauses.wanted.lock().clear();
         self.pauses.stopped.lock().clear();
         self.resume_idle();

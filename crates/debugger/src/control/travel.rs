@@ -20,7 +20,9 @@
 //! the strand goes by single instructions from an earlier moment on, and at full speed through all that its activation calls.
 //!
 //! Invariant: a repetition changes nothing that the program sees, so it never stops before its errand is over, and takes no step
-//! of the user's.
+//! of the user's. Until then nobody sees what it writes that no other run has written.
+//!
+//! A strand that the user moves makes the rest of the run one that is not repeated, so travels lead to before the first move.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -188,6 +190,17 @@ pub(crate) struct Travel {
     begins: AtomicBool,
     /// Where a repetition has arrived: no stop is told twice there.
     arrived: Mutex<Option<Position>>,
+    /// Where a strand was moved first: no repetition comes beyond that.
+    moved: Mutex<Option<Moved>>,
+}
+
+/// A strand was moved, which no repetition does.
+#[derive(Clone)]
+pub(crate) struct Moved {
+    /// Where it stood.
+    pub from: Position,
+    /// What the program had written.
+    pub printed: [u64; 2],
 }
 
 /// Where the last line began that is not the one that the strand stands at the beginning of.
@@ -221,6 +234,11 @@ impl Travel {
         self.begins.store(false, Ordering::SeqCst);
     }
 
+    /// Where a strand was moved first.
+    pub(crate) fn moved(&self) -> Option<Moved> {
+        self.moved.lock().clone()
+    }
+
     /// Whether this run is a repetition whose errand is not over.
     #[inline]
     pub(super) fn is_repeating(&self) -> bool {
@@ -247,6 +265,14 @@ impl Control {
         })
     }
 
+    /// The strand, which has stood at this position, was moved.
+    pub(crate) fn note_move(&self, from: Option<Position>) {
+        if let Some(from) = from {
+            let printed = (self.printed.count)();
+            self.travel.moved.lock().get_or_insert(Moved { from, printed });
+        }
+    }
+
     /// The number of frames around the innermost one of the program, that included; without one, of all.
     pub fn own_depth(&self, thread: &Thread) -> usize {
         let is_own = |frame: inspection::Frame| {
@@ -263,6 +289,8 @@ impl Control {
         self.travel.looks_from.store(errand.looks_from(), Ordering::Relaxed);
         *self.travel.repetition.lock() = Some(Repetition { errand, stop, lines, writes, awaits });
         self.travel.is_repeating.store(true, Ordering::SeqCst);
+        // If the run does not repeat itself, nobody sees what it does.
+        (self.printed.hold)(true);
         let modules = Vm::of_process().modules.all();
         let places: Vec<Place> = modules.flat_map(|module| self.sought_writers(module)).collect();
         debugging::change(Vm::of_process(), &places, &[]);
@@ -539,6 +567,7 @@ impl Control {
             Seek::Arrive(mut body) => {
                 body["lost"] = self.lost_watches().iter().map(of_breakpoint).collect();
                 self.travel.is_repeating.store(false, Ordering::SeqCst);
+                (self.printed.hold)(false);
                 set_steps(thread, false);
                 self.stop_here(thread, Reason::Back(body));
                 *self.travel.arrived.lock() = Some(repetition.errand.to);

@@ -363,8 +363,7 @@ impl Server {
             return Err("frameId is missing".into());
         }
         let (strand, frame) = self.frame(&arguments["frameId"])?;
-        self.ask(strand, move |stopped| stopped.restart(frame))??;
-        Ok(strand)
+        self.move_by(strand, move |stopped| stopped.restart(frame))
     }
 
     /// The line of a source to which a strand could go.
@@ -382,7 +381,22 @@ impl Server {
         let line = arguments["targetId"].as_u64().and_then(|line| u32::try_from(line).ok());
         let line = line.ok_or("targetId is missing")?;
         let strand = self.stopped_strand(arguments["threadId"].as_u64())?;
-        self.ask(strand, move |stopped| stopped.go_to(line))??;
+        self.move_by(strand, move |stopped| stopped.go_to(line))
+    }
+
+    /// Moves a stopped strand, which is answered.
+    fn move_by(
+        &self,
+        strand: u64,
+        move_it: impl FnOnce(&mut Stopped) -> Result<(), String> + Send + 'static,
+    ) -> Result<u64, String> {
+        let control = Arc::clone(&self.control);
+        self.ask(strand, move |stopped| {
+            let from = control.position(stopped.thread);
+            move_it(stopped)?;
+            control.note_move(from);
+            Ok::<(), String>(())
+        })??;
         Ok(strand)
     }
 

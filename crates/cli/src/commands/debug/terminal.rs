@@ -185,6 +185,10 @@ impl Session {
             if let Err(problem) = self.execute(&line) {
                 print(&format!("{problem}\n"));
             }
+            while self.client.is_gone() && self.ended.is_none() {
+                // What the session still hears says how the program has ended.
+                _ = self.wait();
+            }
             last = line;
         }
         match self.ended {
@@ -304,6 +308,11 @@ impl Session {
         self.breakpoints.push(Breakpoint { number, kind: kind.clone(), request, id, is_found });
         let set = self.send_breakpoints(&kind)?;
         let last = set.last().unwrap_or(&Json::Null);
+        if let Some(problem) = last["message"].as_str().filter(|_| last["id"].is_null()) {
+            self.breakpoints.pop();
+            self.made -= 1;
+            return Err(problem.to_owned());
+        }
         let where_to = match last["line"].as_u64() {
             Some(line) => format!(" at line {line}"),
             None if last["verified"] == true => String::new(),
