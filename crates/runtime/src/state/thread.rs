@@ -241,6 +241,11 @@ pub struct Watch {
     pub is_on: bool,
     /// Whether the strand that runs here steps, as the debugger has asked.
     pub steps: bool,
+    /// Whether the user has begun the step since the strand's instruction in progress began.
+    pub is_new_step: bool,
+    /// Whether the strand that steps has come to its place by an unwinding, or has just been resumed there, and the debugger is
+    /// to be asked before the next instruction.
+    pub has_arrived: bool,
     /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
     pub epoch: u32,
     /// Whether messages are counted in their mailboxes.
@@ -662,6 +667,8 @@ impl Thread {
         }
         self.note_resumed();
         self.watch.steps = self.watch.is_on && self.vm.debugging.steps(strand);
+        // A repetition of the run may look for the strand before its next instruction.
+        self.watch.has_arrived = self.watch.steps && self.vm.events.is_seeded();
         if self.watch.is_on {
             self.begin_counting(strand);
         }
