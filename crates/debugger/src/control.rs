@@ -179,7 +179,7 @@ impl Control {
     pub fn with_names(names: Names, printed: Printed) -> Ends {
         let (events, received) = channel();
         let control = Arc::new(Control {
-            breakpoints: Mutex::default(),
+            breakpoints: Mutex::new(Breakpoints::new(names.bodies())),
             exceptions: Mutex::default(),
             watches: Mutex::default(),
             introductions: Mutex::default(),

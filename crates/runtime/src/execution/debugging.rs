@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use squall_bytecode::codes::internal::{HALT, LEAVE_CHUNK};
+use squall_bytecode::register_set::RegisterSet;
 use squall_heap::Word;
 
 use crate::execution::{calls, guarded, unwind};
@@ -118,10 +119,15 @@ fn leave_if_disturbed(thread: &mut Thread) -> bool {
 }
 
 /// Has the strand go on before an instruction of one of its activations, whose number is given, the innermost being 0: those
-/// above it are gone, and none of their `ensure:` blocks runs. The strand stands before an instruction. The error says why
-/// it does not go.
-pub fn move_to(thread: &mut Thread, depth: usize, pc: usize) -> Result<(), &'static str> {
-    unwind::leave_above(thread, depth, pc)?;
+/// above it are gone, and none of their `ensure:` blocks runs. The strand stands before an instruction. The registers of the
+/// activation's variables may hold anything; the error says why the strand does not go.
+pub fn move_to(
+    thread: &mut Thread,
+    depth: usize,
+    pc: usize,
+    variables: &RegisterSet,
+) -> Result<(), &'static str> {
+    unwind::leave_above(thread, depth, pc, variables)?;
     thread.native_stack.is_outdated = true;
     thread.was_moved = true;
     Ok(())

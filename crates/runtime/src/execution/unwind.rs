@@ -18,7 +18,7 @@
 
 use std::sync::atomic::Ordering;
 
-use squall_bytecode::decode::Instruction;
+use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::{Region, RegionKind};
@@ -301,11 +301,12 @@ pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
 
 /// Leaves the activations above the one at a depth, which goes on before an instruction. No guest code runs, so none of
 /// them may be in an `ensure:` region or its block, none may have been called by C, and none may have begun the transaction
-/// that runs; the error says which it was.
+/// that runs; the error says which it was. The registers of the target's variables are given.
 pub(crate) fn leave_above(
     thread: &mut Thread,
     depth: usize,
     pc: usize,
+    variables: &RegisterSet,
 ) -> Result<(), &'static str> {
     let activation = thread.activations().nth(depth).ok_or("there is no such frame")?;
     for above in thread.activations().take(depth) {
@@ -329,7 +330,7 @@ pub(crate) fn leave_above(
     {
         return Err("its transaction would not end");
     }
-    let unset = check_jump(activation, pc)?;
+    let unset = check_jump(activation, pc, variables)?;
     for above in thread.activations().take(depth) {
         leave(thread, above);
     }
@@ -349,9 +350,14 @@ fn has_begun_transaction(thread: &Thread, activation: Activation) -> bool {
 }
 
 /// Whether an activation may go on at another instruction: it leaves no `ensure:` region or its block, enters no region, and all
-/// registers that are read from there on hold words now. Answers the registers that the collector traces there and that hold
-/// no words yet.
-fn check_jump(activation: Activation, pc: usize) -> Result<RegisterSet, &'static str> {
+/// registers that are read from there on hold words now. Those that are no variables hold parts of a statement, or what a loop
+/// needs: the code between the two instructions must not write them. Answers the registers that the collector traces there
+/// and that hold no words yet.
+fn check_jump(
+    activation: Activation,
+    pc: usize,
+    variables: &RegisterSet,
+) -> Result<RegisterSet, &'static str> {
     let there = Activation { pc, ..activation };
     let around = |index: usize, other: Activation| regions_at(other).any(|(at, _)| at == index);
     for (index, region) in regions_at(activation) {
@@ -381,6 +387,16 @@ fn check_jump(activation: Activation, pc: usize) -> Result<RegisterSet, &'static
     let is_set = here.includes(&needed.before(pc));
     if !is_set || !maps.raw_before(activation.pc).includes(&needed.raw_before(pc)) {
         return Err("a variable that is used there is not set here");
+    }
+    let between = activation.pc.min(pc)..activation.pc.max(pc);
+    let parts = (needed.before(pc) | needed.raw_before(pc)) - *variables;
+    let writes_part = |instruction: Instruction| {
+        let effects = instruction.effects();
+        !((effects.defined() | effects.destroyed()) & parts).is_empty()
+    };
+    let mut code = instructions(&function.bytecode().code);
+    if code.any(|instruction| between.contains(&instruction.pc) && writes_part(instruction)) {
+        return Err("a part of the statement there is computed before that place");
     }
     Ok(maps.before(pc) - here)
 }
