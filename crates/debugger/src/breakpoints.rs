@@ -2,8 +2,8 @@
 //! it.
 //!
 //! A line means, in each function that has code for it, the first instruction of that code; but no block that begins in the
-//! middle of the line. A line without code means the next one that has some. Modules that are loaded later are searched then:
-//! until something was found, a breakpoint is not *verified*.
+//! middle of the line. A line without code means the next one that has some, in the same method or block. Modules that are loaded
+//! later are searched then: until something was found, a breakpoint is not *verified*.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,12 @@ pub struct Breakpoint {
     pub reached: u64,
     /// Whether that is since the beginning of the run.
     pub is_counted: bool,
+    /// Why it stands nowhere, although its code was loaded.
+    pub problem: Option<&'static str>,
 }
+
+/// Why a line without code has no breakpoint.
+const NO_CODE: &str = "no code follows in its method or block";
 
 /// All breakpoints.
 #[derive(Default)]
@@ -67,7 +72,12 @@ pub struct Breakpoints {
     /// How often those were reached that are gone with the client that had set them, by their [`spot`]s: this process may be a
     /// copy, to which the same ones are told anew.
     remembered: HashMap<String, u64>,
+    /// Answers the lines of the methods and blocks of a file: the first and the last of each.
+    bodies_of: Option<BodiesOf>,
 }
+
+/// What answers the lines of methods and blocks.
+type BodiesOf = Box<dyn Fn(&str) -> Vec<(u32, u32)> + Send>;
 
 /// What a breakpoint is about, whatever its conditions are.
 fn spot(place: &str, request: &Request) -> String {
@@ -84,6 +94,11 @@ pub struct Changes {
 }
 
 impl Breakpoints {
+    /// None yet.
+    pub fn new(bodies_of: impl Fn(&str) -> Vec<(u32, u32)> + Send + 'static) -> Breakpoints {
+        Breakpoints { bodies_of: Some(Box::new(bodies_of)), ..Breakpoints::default() }
+    }
+
     /// Replaces the breakpoints of a file. Answers them.
     pub fn set_lines(
         &mut self,
@@ -197,7 +212,8 @@ impl Breakpoints {
     /// A breakpoint with a new number.
     pub(crate) fn make(&mut self, request: Request) -> Breakpoint {
         self.next += 1;
-        Breakpoint { id: self.next, request, line: None, reached: 0, is_counted: false }
+        let (line, reached, is_counted, problem) = (None, 0, false, None);
+        Breakpoint { id: self.next, request, line, reached, is_counted, problem }
     }
 
     /// The same; it goes on to count where one was that is gone.
@@ -267,10 +283,10 @@ impl Breakpoints {
     }
 
     /// Finds the places in a module of those breakpoints that have none so far. Answers the places that are new, and the
-    /// breakpoints that were found.
+    /// breakpoints that were found, or that have no place in their method or block.
     pub fn search(&mut self, module: &'static LoadedModule) -> (Vec<Place>, Vec<Breakpoint>) {
         let path = absolute(Path::new(module.bytecode.path_text()));
-        let (mut new, mut found) = (Vec::new(), Vec::new());
+        let (mut new, mut found, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         let mut stand = |places: &mut HashMap<usize, (Place, Vec<u64>)>,
                          breakpoint: &mut Breakpoint,
                          all: Vec<(Place, u32)>| {
@@ -287,9 +303,24 @@ impl Breakpoints {
             }
             found.push(breakpoint.clone());
         };
+        let mut bodies = None;
         for breakpoint in self.files.get_mut(&path).into_iter().flatten() {
-            if breakpoint.line.is_none() {
-                let all = places_of_line(module, &breakpoint.request);
+            if breakpoint.line.is_some() {
+                continue;
+            }
+            let all = places_of_line(module, &breakpoint.request);
+            let line = breakpoint.request.line;
+            let leaves_body = all.first().is_some_and(|&(_, found)| {
+                let bodies = bodies.get_or_insert_with(|| {
+                    let bodies_of = self.bodies_of.as_ref();
+                    bodies_of.map_or_else(Vec::new, |of| of(module.bytecode.path_text()))
+                });
+                found > line && end_of_body(bodies, line).is_some_and(|end| found > end)
+            });
+            if leaves_body {
+                breakpoint.problem = Some(NO_CODE);
+                lost.push(breakpoint.clone());
+            } else {
                 stand(&mut self.places, breakpoint, all);
             }
         }
@@ -304,6 +335,7 @@ impl Breakpoints {
                 breakpoint.line = Some(0);
             }
         }
+        found.extend(lost);
         (new, found)
     }
 
@@ -388,6 +420,12 @@ fn stand(table: &mut HashMap<usize, (Place, Vec<u64>)>, id: u64, places: &[Place
             ids.push(id);
         }
     }
+}
+
+/// The last line of the innermost method or block that has a line.
+fn end_of_body(bodies: &[(u32, u32)], line: u32) -> Option<u32> {
+    let around = bodies.iter().filter(|&&(first, last)| first <= line && line <= last);
+    around.min_by_key(|&&(first, last)| last - first).map(|&(_, last)| last)
 }
 
 /// The places of a line, or of the next one that has code, with the line.

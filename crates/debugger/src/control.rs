@@ -126,6 +126,8 @@ pub struct Control {
     pub(crate) goals: Mutex<Goals>,
     has_goals: AtomicBool,
     pub(crate) steps: Mutex<Vec<Stepping>>,
+    /// The keys of the places where the user has seen strands that have not gone on from there, by strand.
+    seen: Mutex<HashMap<u64, usize>>,
     pub(crate) pauses: Pauses,
     pub(crate) travel: Travel,
     /// Where each worker has counted last: the strand, the moment, the frame and the place.
@@ -179,7 +181,7 @@ impl Control {
     pub fn with_names(names: Names, printed: Printed) -> Ends {
         let (events, received) = channel();
         let control = Arc::new(Control {
-            breakpoints: Mutex::default(),
+            breakpoints: Mutex::new(Breakpoints::new(names.bodies())),
             exceptions: Mutex::default(),
             watches: Mutex::default(),
             introductions: Mutex::default(),
@@ -187,6 +189,7 @@ impl Control {
             goals: Mutex::default(),
             has_goals: AtomicBool::new(false),
             steps: Mutex::default(),
+            seen: Mutex::default(),
             pauses: Pauses::default(),
             travel: Travel::default(),
             counted: Mutex::default(),
@@ -332,12 +335,19 @@ impl Control {
 
     /// Handles the breakpoints of the user at the place where the strand stands.
     pub(crate) fn stop_at(&self, thread: &mut Thread, place: Place) {
+        self.stop_at_new(thread, place, false);
+    }
+
+    /// The same, but does not stop the strand for breakpoints if the user has seen it there already. Answers whether it has
+    /// stopped.
+    fn stop_at_new(&self, thread: &mut Thread, place: Place, is_seen: bool) -> bool {
         let is_end = inspection::frames(thread).nth(1).is_none();
         let hidden = self.breakpoints.lock().take_hidden(place, number(thread), is_end);
         if let Some(changes) = hidden {
             let vm = thread.vm;
             thread.mutator.native(|| debugging::change(vm, &changes.set, &changes.removed));
-            return self.stop(thread, Reason::Step);
+            self.stop(thread, Reason::Step);
+            return true;
         }
         self.count(thread, place);
         let reached = self.breakpoints.lock().at(place, is_end);
@@ -353,8 +363,8 @@ impl Control {
                 }
             }
         }
-        if ids.is_empty() {
-            return;
+        if ids.is_empty() || is_seen {
+            return false;
         }
         let names: Vec<String> = {
             let breakpoints = self.breakpoints.lock();
@@ -367,6 +377,7 @@ impl Control {
                 false => Reason::Event(ids, names),
             },
         );
+        true
     }
 
     /// The breakpoints at a place count that the strand has come there, once.
@@ -478,6 +489,7 @@ impl Debugger for Asked {
     fn breakpoint_reached(&self, thread: &mut Thread) {
         let control = &self.0;
         let Some((frame, place)) = place_of(thread) else { return };
+        let is_seen = control.has_seen(thread, place);
         if control.travel.is_repeating() {
             control.introduce_here(thread, place);
             if control.repeat_breakpoint(thread) {
@@ -490,19 +502,27 @@ impl Debugger for Asked {
         let is_back = |step: &Stepping| {
             step.frame == frame && step.awaits.is_some_and(|awaited| key(awaited) == key(place))
         };
+        // The step is over where it has returned to, unless a breakpoint stops the strand there.
+        let mut over = None;
         if let Some(mut step) = control.take_step(thread, is_back) {
             control.remove_awaited(thread, &mut step);
-            if step.kind == Step::Out {
-                return control.stop(thread, step.reason);
+            match step.kind == Step::Out || step.ends_at(place) {
+                true => over = Some(step.reason),
+                false => control.step_on(thread, step),
             }
-            control.step_on(thread, step);
         }
-        control.stop_at(thread, place);
+        let is_told = control.stop_at_new(thread, place, is_seen);
+        if let Some(reason) = over.filter(|_| !is_told) {
+            control.stop(thread, reason);
+        }
         if control.travel.is_repeating() {
             control.note_write(thread, place);
         }
         if thread.stop == Stop::Returned {
             control.stop_before_write(thread, place);
+        }
+        if thread.was_moved {
+            control.see_here(thread);
         }
     }
 
@@ -528,7 +548,7 @@ impl Debugger for Asked {
             let is_call = caller.is_some_and(|caller| caller.address() == step.frame);
             if let Some(caller) = caller.filter(|_| is_call) {
                 if matches!(step.kind, Step::In | Step::Enter) && !is_of_library(place) {
-                    return control.stop(thread, step.reason);
+                    return control.end_step(thread, step.reason);
                 }
                 if step.kind == Step::Enter {
                     step.frame = frame;
@@ -542,14 +562,13 @@ impl Debugger for Asked {
             }
             // It has returned, or was left.
             if !is_of_library(place) {
-                return control.stop(thread, step.reason);
+                return control.end_step(thread, step.reason);
             }
             step.frame = frame;
             step.line = 0;
         }
-        let (_, line, _) = place.0.position(place.1);
-        if line != step.line && line != 0 && !is_of_library(place) {
-            return control.stop(thread, step.reason);
+        if step.ends_at(place) {
+            return control.end_step(thread, step.reason);
         }
         control.keep_step(step);
     }
@@ -671,14 +690,21 @@ impl Debugger for Asked {
         if control.travel.is_repeating() {
             control.repeat_leaving(thread);
         }
-        let is_gone = |step: &Stepping| {
-            step.awaits.is_some()
-                && !inspection::frames(thread).any(|frame| frame.address() == step.frame)
+        let Some((frame, place)) = place_of(thread) else { return };
+        let is_left = |step: &Stepping| {
+            let is_active = inspection::frames(thread).any(|other| other.address() == step.frame);
+            let is_elsewhere = step.awaits.is_some_and(|awaited| key(awaited) != key(place));
+            // In the program, no frame has handlers: it is the return.
+            !is_active || is_elsewhere && step.frame == frame && is_of_library(place)
         };
-        if let Some(mut step) = control.take_step(thread, is_gone) {
+        if let Some(mut step) = control.take_step(thread, is_left) {
             control.remove_awaited(thread, &mut step);
             step.line = 0;
-            step.frame = place_of(thread).map_or(0, |(frame, _)| frame);
+            step.frame = frame;
+            if is_of_library(place) {
+                // It is about to call the program's handler or `ensure:` block.
+                step.kind = Step::Enter;
+            }
             control.step_on(thread, step);
         }
     }

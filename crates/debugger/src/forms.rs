@@ -140,7 +140,12 @@ pub(crate) fn of_breakpoint(breakpoint: &Breakpoint) -> Json {
         // Events have no line.
         Some(0) => {}
         Some(line) => json["line"] = json!(line),
-        None => json["message"] = json!("no code was loaded so far for this place"),
+        None => {
+            let unknown = "no code was loaded so far for this place";
+            json["message"] = json!(breakpoint.problem.unwrap_or(unknown));
+            let has_failed = breakpoint.problem.is_some();
+            json["reason"] = json!(if has_failed { "failed" } else { "pending" });
+        }
     }
     json
 }

@@ -95,8 +95,8 @@ pub fn locations(module: &'static LoadedModule, from: u32, to: u32) -> Vec<(u32,
     locations
 }
 
-/// The first instruction of a line in a function.
-pub fn start_of_line(function: &'static Function, line: u32) -> Option<usize> {
+/// The instructions of a function where code of a line begins, in order.
+pub fn places_of_line(function: &'static Function, line: u32) -> Vec<usize> {
     let entries = function.bytecode().lines.iter().filter(|entry| entry.line == line);
-    entries.map(|entry| entry.pc as usize).min()
+    entries.map(|entry| entry.pc as usize).collect()
 }

@@ -8,8 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use squall_bytecode::register_set::RegisterSet;
 use squall_heap::{RootHandle, Word};
-use squall_newspeak::lower::places::{FunctionVariables, Variable, VariablePlace, variables_of};
+use squall_newspeak::lower::places::{
+    FunctionVariables, Variable, VariablePlace, bodies_of, variables_of,
+};
 use squall_newspeak::{CompileOptions, Source};
 use squall_runtime::execution::debugging;
 use squall_runtime::library::inspection::{self, Frame, Part};
@@ -228,16 +231,21 @@ impl<'t> Stopped<'t> {
     /// Has the innermost frame go on at a line of its function; the error says why it does not.
     pub fn go_to(&mut self, line: u32) -> Result<(), String> {
         let function = self.frame(0).ok_or("no code runs")?.place().function;
-        let pc = listing::start_of_line(function, line);
-        let pc = pc.ok_or_else(|| format!("line {line} has no code of {}", function.name()))?;
-        self.move_to(0, pc)
+        let mut places = listing::places_of_line(function, line).into_iter();
+        let none = || format!("line {line} has no code of {}", function.name());
+        let first = self.move_to(0, places.next().ok_or_else(none)?);
+        // The line may begin in the midst of a statement, and another one may follow there.
+        let others = |problem| places.find_map(|pc| self.move_to(0, pc).ok()).ok_or(problem);
+        first.or_else(others)
     }
 
     fn move_to(&mut self, index: usize, pc: usize) -> Result<(), String> {
         if !self.thread.stands_before {
             return Err("the strand is in the middle of a call".into());
         }
-        debugging::move_to(self.thread, index, pc).map_err(str::to_owned)
+        let function = self.frame(index).ok_or("there is no such frame")?.place().function;
+        let variables = self.names.registers_of(function);
+        debugging::move_to(self.thread, index, pc, &variables).map_err(str::to_owned)
     }
 
     /// Assigns a slot of an object; the error says why not.
@@ -311,19 +319,33 @@ fn context_of(frame: Frame, place: VariablePlace) -> Option<(Word, usize)> {
     }
 }
 
+/// Whether a file is no module in text form.
+fn is_newspeak(path: &str) -> bool {
+    Path::new(path).extension().is_none_or(|extension| extension != "sqasm")
+}
+
 /// The text of a module's file, if it is known.
 pub type TextOf = Box<dyn Fn(&str) -> Option<(Vec<u8>, bool)> + Send + Sync>;
 
 /// The variables of functions, by the addresses of their modules.
 pub struct Names {
-    text_of: TextOf,
+    text_of: Arc<TextOf>,
     modules: Mutex<HashMap<usize, Arc<Vec<FunctionVariables>>>>,
 }
 
 impl Names {
     /// Names from texts, which this function answers for a module's path, and whether the module is one of the library.
     pub fn new(text_of: TextOf) -> Names {
-        Names { text_of, modules: Mutex::default() }
+        Names { text_of: Arc::new(text_of), modules: Mutex::default() }
+    }
+
+    /// What answers the first and the last line of each method and block of a file.
+    pub fn bodies(&self) -> impl Fn(&str) -> Vec<(u32, u32)> + Send + 'static {
+        let text_of = Arc::clone(&self.text_of);
+        move |path| {
+            let text = text_of(path).filter(|_| is_newspeak(path));
+            text.map_or_else(Vec::new, |(bytes, _)| bodies_of(&Source::from_bytes(path, &bytes)))
+        }
     }
 
     /// The text of a module.
@@ -333,8 +355,20 @@ impl Names {
 
     /// Whether the variables of a function have names.
     fn are_known(&self, function: &'static Function) -> bool {
-        let path = function.module.bytecode.path_text();
-        Path::new(path).extension().is_none_or(|extension| extension != "sqasm")
+        is_newspeak(function.module.bytecode.path_text())
+    }
+
+    /// The registers of a function's variables; all, if the variables have no names.
+    fn registers_of(&self, function: &'static Function) -> RegisterSet {
+        if !self.are_known(function) {
+            return RegisterSet::ALL;
+        }
+        let variables = self.of(function).variables.into_iter();
+        let registers = variables.filter_map(|variable| match variable.place {
+            VariablePlace::Register(register) => Some(register),
+            _ => None,
+        });
+        registers.collect()
     }
 
     fn of(&self, function: &'static Function) -> FunctionVariables {

@@ -72,7 +72,7 @@ impl Control {
         let Some(reason) = reasons.into_iter().reduce(Reason::with) else { return };
         let Some((frame, place)) = place_of(thread) else { return };
         if !is_of_library(place) {
-            return self.stop(thread, reason);
+            return self.end_step(thread, reason);
         }
         self.forget_step(thread);
         let kind = step_to_program(thread);

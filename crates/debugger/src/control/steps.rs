@@ -29,6 +29,14 @@ pub(crate) struct Stepping {
     pub(crate) reason: Reason,
 }
 
+impl Stepping {
+    /// Whether the step is over at a place in its frame: at another line of the program.
+    pub(crate) fn ends_at(&self, place: Place) -> bool {
+        let (_, line, _) = place.0.position(place.1);
+        line != self.line && line != 0 && !is_of_library(place)
+    }
+}
+
 impl Control {
     /// Begins a step of the strand that has stopped on this thread.
     pub(crate) fn begin_step(&self, thread: &mut Thread, kind: Step) {
@@ -48,6 +56,7 @@ impl Control {
         } else {
             drop(frames);
             set_steps(thread, true);
+            thread.watch.is_new_step = true;
         }
         self.keep_step(step);
     }
@@ -58,6 +67,32 @@ impl Control {
         set_steps(thread, false);
         let vm = thread.vm;
         thread.mutator.native(|| debugging::change(vm, &[place], &[]));
+    }
+
+    /// Stops the strand where it has come to by a step, or after an event. *GC point.*
+    pub(crate) fn end_step(&self, thread: &mut Thread, reason: Reason) {
+        self.stop(thread, reason);
+        if thread.stands_before {
+            self.see_here(thread);
+        }
+    }
+
+    /// The user has seen the strand before its next instruction: the breakpoints there do not stop it once more.
+    pub(crate) fn see_here(&self, thread: &Thread) {
+        if thread.watch.steps {
+            // Single instructions do not ask at breakpoints.
+            return;
+        }
+        if let Some((_, place)) = place_of(thread)
+            && self.breakpoints.lock().has(place)
+        {
+            self.seen.lock().insert(number(thread), key(place));
+        }
+    }
+
+    /// Whether the user has seen the strand of the thread at this breakpoint before, from where it has not gone on.
+    pub(crate) fn has_seen(&self, thread: &Thread, place: Place) -> bool {
+        self.seen.lock().remove(&number(thread)) == Some(key(place))
     }
 
     /// Removes what a step of the strand has left.

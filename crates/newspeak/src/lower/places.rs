@@ -157,3 +157,16 @@ pub fn variables_of(
     lower_module(&ast, source, options, Some(&mut tell), None)?;
     Ok(all)
 }
+
+/// The lines of the methods and blocks of a module: the first and the last of each. None, if the text is wrong.
+pub fn bodies_of(source: &Source) -> Vec<(u32, u32)> {
+    let Some(ast) = crate::parse(source).ast else { return Vec::new() };
+    let methods = ast.nodes.methods.iter().map(|(_, method)| method.span);
+    let blocks = ast.nodes.blocks.iter().map(|(_, block)| block.span);
+    let line = |offset: usize| source.position(offset as u32).line as u32;
+    let lines = |span: Span| {
+        let range = span.range();
+        (line(range.start), line(range.end.max(range.start + 1) - 1))
+    };
+    methods.chain(blocks).map(lines).collect()
+}

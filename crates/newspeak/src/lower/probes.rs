@@ -90,8 +90,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// A statement follows.
+    /// A statement follows: its code has a position from its first instruction on, where breakpoints stand and jumps lead.
     pub(super) fn statement_begins(&mut self, span: Span) {
+        self.position(span);
         self.probe(Counted::Statement, span);
     }
 

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use squall_bytecode::codes::internal::{HALT, LEAVE_CHUNK};
+use squall_bytecode::register_set::RegisterSet;
 use squall_heap::Word;
 
 use crate::execution::{calls, guarded, unwind};
@@ -30,12 +31,16 @@ pub fn at_breakpoint(thread: &mut Thread, interpreter: &dyn Interpreter) {
     if thread.stop != Stop::Returned || thread.state.pc != pc {
         return;
     }
-    execute_one(thread, interpreter);
-    if goes_on(thread) && thread.watch.steps {
+    let is_paced_anew = execute_one(thread, interpreter);
+    let is_step = counts_as_step(thread);
+    if is_step {
         ask(thread, |debugger, thread| debugger.step_done(thread));
-        if !leave_if_disturbed(thread) {
-            change_pace(thread);
+        if leave_if_disturbed(thread) {
+            return;
         }
+    }
+    if is_paced_anew || is_step || thread.watch.steps {
+        change_pace(thread);
     }
 }
 
@@ -49,11 +54,15 @@ pub fn word_behind(place: &AtomicU32) -> u32 {
 /// Runs the strand that steps, until it stops or goes on without steps. *GC point.*
 pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
     while thread.watch.steps && thread.is_guarded == thread.runs_guarded {
-        execute_one(thread, interpreter);
+        let has_arrived = std::mem::take(&mut thread.watch.has_arrived);
+        match has_arrived {
+            true => leave_chunks(thread, interpreter),
+            false => _ = execute_one(thread, interpreter),
+        }
         if !goes_on(thread) {
             return;
         }
-        if thread.watch.steps {
+        if has_arrived || counts_as_step(thread) {
             ask(thread, |debugger, thread| debugger.step_done(thread));
             if leave_if_disturbed(thread) {
                 return;
@@ -64,12 +73,34 @@ pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
 }
 
 /// Executes the next instruction of the strand. A return to the chunk below is complete when the caller goes on: between the
-/// two, the strand is at no place of the program. *GC point.*
-fn execute_one(thread: &mut Thread, interpreter: &dyn Interpreter) {
+/// two, the strand is at no place of the program. Answers whether the tier is to go on anew, for a reason that came in the
+/// instruction: a call polls in its callee, and an exception has left activations. *GC point.*
+fn execute_one(thread: &mut Thread, interpreter: &dyn Interpreter) -> bool {
+    let strand = thread.running_strand();
+    thread.watch.is_new_step = false;
     interpreter.step(thread);
+    let is_paced_anew = thread.stop == Stop::Switched && thread.running_strand() == strand;
+    if is_paced_anew {
+        // The debugger is to be asked first, as after any other instruction.
+        thread.stop = Stop::Returned;
+        thread.state = thread.resumption;
+        thread.watch.has_arrived = false;
+    }
+    leave_chunks(thread, interpreter);
+    is_paced_anew
+}
+
+/// Completes a return to the chunk below.
+fn leave_chunks(thread: &mut Thread, interpreter: &dyn Interpreter) {
     while thread.stop == Stop::Returned && next_code(thread) == LEAVE_CHUNK {
         interpreter.step(thread);
     }
+}
+
+/// Whether the instruction just executed is one of the step, about which the debugger is asked: not if the step was begun
+/// inside of it.
+fn counts_as_step(thread: &Thread) -> bool {
+    goes_on(thread) && thread.watch.steps && !thread.watch.is_new_step
 }
 
 /// Sees to what has happened to the vat while the debugger was asked and other strands ran: if the vat was given away, the
@@ -88,10 +119,15 @@ fn leave_if_disturbed(thread: &mut Thread) -> bool {
 }
 
 /// Has the strand go on before an instruction of one of its activations, whose number is given, the innermost being 0: those
-/// above it are gone, and none of their `ensure:` blocks runs. The strand stands before an instruction. The error says why
-/// it does not go.
-pub fn move_to(thread: &mut Thread, depth: usize, pc: usize) -> Result<(), &'static str> {
-    unwind::leave_above(thread, depth, pc)?;
+/// above it are gone, and none of their `ensure:` blocks runs. The strand stands before an instruction. The registers of the
+/// activation's variables may hold anything; the error says why the strand does not go.
+pub fn move_to(
+    thread: &mut Thread,
+    depth: usize,
+    pc: usize,
+    variables: &RegisterSet,
+) -> Result<(), &'static str> {
+    unwind::leave_above(thread, depth, pc, variables)?;
     thread.native_stack.is_outdated = true;
     thread.was_moved = true;
     Ok(())
@@ -166,6 +202,8 @@ pub fn unwound(thread: &mut Thread) {
     ask(thread, |debugger, thread| debugger.activations_left(thread));
     // It may have been asked inside of a call: the vat is seen to when that is over.
     if thread.watch.steps {
+        thread.watch.has_arrived = true;
+        thread.watch.is_new_step = false;
         change_pace(thread);
     }
 }

@@ -18,7 +18,7 @@
 
 use std::sync::atomic::Ordering;
 
-use squall_bytecode::decode::Instruction;
+use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::{Region, RegionKind};
@@ -93,16 +93,20 @@ pub fn end_at_once(thread: &mut Thread) -> Outcome {
 /// Whether an `ensure:` block runs. A strand is not ended at a poll inside one, for it might be all that
 /// this block does; it asks again when the block [ends](ensure_ended).
 pub fn is_cleaning_up(thread: &Thread) -> bool {
-    thread.activations().any(|activation| {
-        let function = activation.function;
-        let mut ensured = function.bytecode().regions.iter();
-        ensured.any(|region| {
-            let pc = activation.pc as u32;
-            region.kind == RegionKind::Ensure
-                && pc >= region.end
-                && pc <= end_of_handler(function, region)
-        })
-    })
+    thread.activations().any(|activation| cleanups_at(activation).next().is_some())
+}
+
+/// The ensure regions whose block an activation runs, or is about to run, by their indices.
+fn cleanups_at(activation: Activation) -> impl Iterator<Item = usize> {
+    let function: &'static Function = activation.function;
+    let pc = activation.pc as u32;
+    let regions = function.bytecode().regions.iter().enumerate();
+    let runs = move |(_, region): &(usize, &Region)| {
+        region.kind == RegionKind::Ensure
+            && pc >= region.end
+            && pc <= end_of_handler(function, region)
+    };
+    regions.filter(runs).map(|(index, _)| index)
 }
 
 /// The `resume_unwind` at which the handler of an ensure region ends.
@@ -296,23 +300,37 @@ pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
 }
 
 /// Leaves the activations above the one at a depth, which goes on before an instruction. No guest code runs, so none of
-/// them may be in an `ensure:` region, and none may have been called by C; the error says which it was.
+/// them may be in an `ensure:` region or its block, none may have been called by C, and none may have begun the transaction
+/// that runs; the error says which it was. The registers of the target's variables are given.
 pub(crate) fn leave_above(
     thread: &mut Thread,
     depth: usize,
     pc: usize,
+    variables: &RegisterSet,
 ) -> Result<(), &'static str> {
     let activation = thread.activations().nth(depth).ok_or("there is no such frame")?;
     for above in thread.activations().take(depth) {
-        if regions_at(above).any(|(_, region)| region.kind == RegionKind::Ensure) {
+        let is_ensured = regions_at(above).any(|(_, region)| region.kind == RegionKind::Ensure);
+        if is_ensured || cleanups_at(above).next().is_some() {
             return Err("an `ensure:` block of a frame above it would not run");
+        }
+        if has_begun_transaction(thread, above) {
+            return Err("the transaction of a frame above it would not end");
         }
         // SAFETY: the activation is active on this thread's stack.
         if unsafe { above.callback_header() }.is_some() {
             return Err("C has called a frame above it");
         }
     }
-    let unset = check_jump(activation, pc)?;
+    let there = Activation { pc, ..activation };
+    let is_ensured = regions_at(there).any(|(_, region)| region.kind == RegionKind::Ensure);
+    if has_begun_transaction(thread, activation)
+        && !is_ensured
+        && cleanups_at(there).next().is_none()
+    {
+        return Err("its transaction would not end");
+    }
+    let unset = check_jump(activation, pc, variables)?;
     for above in thread.activations().take(depth) {
         leave(thread, above);
     }
@@ -325,10 +343,21 @@ pub(crate) fn leave_above(
     Ok(())
 }
 
-/// Whether an activation may go on at another instruction: it leaves no `ensure:` region and enters no region, and all
-/// registers that are read from there on hold words now. Answers the registers that the collector traces there and that hold
-/// no words yet.
-fn check_jump(activation: Activation, pc: usize) -> Result<RegisterSet, &'static str> {
+/// Whether the transaction that runs, if one does, was begun in this activation.
+fn has_begun_transaction(thread: &Thread, activation: Activation) -> bool {
+    let transaction = thread.transaction.as_ref().filter(|transaction| transaction.depth > 0);
+    transaction.is_some_and(|transaction| transaction.home.frame == activation.frame)
+}
+
+/// Whether an activation may go on at another instruction: it leaves no `ensure:` region or its block, enters no region, and all
+/// registers that are read from there on hold words now. Those that are no variables hold parts of a statement, or what a loop
+/// needs: the code between the two instructions must not write them. Answers the registers that the collector traces there
+/// and that hold no words yet.
+fn check_jump(
+    activation: Activation,
+    pc: usize,
+    variables: &RegisterSet,
+) -> Result<RegisterSet, &'static str> {
     let there = Activation { pc, ..activation };
     let around = |index: usize, other: Activation| regions_at(other).any(|(at, _)| at == index);
     for (index, region) in regions_at(activation) {
@@ -336,7 +365,12 @@ fn check_jump(activation: Activation, pc: usize) -> Result<RegisterSet, &'static
             return Err("it would leave an `ensure:` region whose block would not run");
         }
     }
-    if regions_at(there).any(|(index, _)| !around(index, activation)) {
+    if cleanups_at(activation).any(|index| !cleanups_at(there).any(|other| other == index)) {
+        return Err("it would leave an `ensure:` block that has not run to its end");
+    }
+    if regions_at(there).any(|(index, _)| !around(index, activation))
+        || cleanups_at(there).any(|index| !cleanups_at(activation).any(|other| other == index))
+    {
         return Err("it would enter a region with a handler");
     }
     let function: &'static Function = activation.function;
@@ -353,6 +387,16 @@ fn check_jump(activation: Activation, pc: usize) -> Result<RegisterSet, &'static
     let is_set = here.includes(&needed.before(pc));
     if !is_set || !maps.raw_before(activation.pc).includes(&needed.raw_before(pc)) {
         return Err("a variable that is used there is not set here");
+    }
+    let between = activation.pc.min(pc)..activation.pc.max(pc);
+    let parts = (needed.before(pc) | needed.raw_before(pc)) - *variables;
+    let writes_part = |instruction: Instruction| {
+        let effects = instruction.effects();
+        !((effects.defined() | effects.destroyed()) & parts).is_empty()
+    };
+    let mut code = instructions(&function.bytecode().code);
+    if code.any(|instruction| between.contains(&instruction.pc) && writes_part(instruction)) {
+        return Err("a part of the statement there is computed before that place");
     }
     Ok(maps.before(pc) - here)
 }

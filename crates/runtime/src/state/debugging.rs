@@ -201,3 +201,11 @@ pub fn ask(thread: &mut Thread, question: impl FnOnce(&dyn Debugger, &mut Thread
     question(debugger, thread);
     thread.stands_before = outer;
 }
+
+/// The thread runs this strand from now on: perhaps by steps. Under a seed the debugger is asked before its first instruction, for
+/// a repetition of the run may look for it there.
+#[inline(always)]
+pub fn resumed(thread: &mut Thread, strand: StrandRef) {
+    thread.watch.steps = thread.watch.is_on && thread.vm.debugging.steps(strand);
+    thread.watch.has_arrived = thread.watch.steps && thread.vm.events.is_seeded();
+}

@@ -864,6 +864,8 @@ pub fn keep(thread: &mut Thread, claimed: Claimed) -> Option<Claimed> {
     }
     claimed.set_vat(None);
     claimed.set_standing(Standing::New);
+    // The frames of the turn are gone, and a debugger is told that the strand goes on before its next turn begins.
+    claimed.set_state(State::NONE);
     claimed.affinity.reset();
     claimed.set_ready();
     thread.turn_strand = Some(claimed);

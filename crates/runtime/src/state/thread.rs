@@ -23,16 +23,15 @@ use crate::model::lookup::CacheEntry;
 use crate::model::native_code::CodeKind;
 use crate::model::outcome::Failure;
 use crate::state::affinity::Home;
-use crate::state::items::Item;
-use crate::state::items::TimerKey;
+use crate::state::debugging;
+use crate::state::items::{Item, TimerKey};
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::native_stack::NativeStack;
 use crate::state::replays::Tape;
 use crate::state::roots;
 use crate::state::sampling::Sampler;
 use crate::state::sandbox::{self, Metering, SandboxRef};
-use crate::state::stack::{self, Activation, Stack};
-use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
+use crate::state::stack::{self, Activation, CHUNK_HEADER, Stack, callback_site, halt_code};
 use crate::state::strand::{self, Claimed, Running, StrandRef};
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::presence::{self, Seat};
@@ -241,6 +240,10 @@ pub struct Watch {
     pub is_on: bool,
     /// Whether the strand that runs here steps, as the debugger has asked.
     pub steps: bool,
+    /// Whether the user has begun the step since the strand's instruction in progress began.
+    pub is_new_step: bool,
+    /// Whether the debugger is to be asked before the next instruction of the strand that steps, which has just come there.
+    pub has_arrived: bool,
     /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
     pub epoch: u32,
     /// Whether messages are counted in their mailboxes.
@@ -661,7 +664,7 @@ impl Thread {
             self.leave_plain();
         }
         self.note_resumed();
-        self.watch.steps = self.watch.is_on && self.vm.debugging.steps(strand);
+        debugging::resumed(self, strand);
         if self.watch.is_on {
             self.begin_counting(strand);
         }

@@ -316,6 +316,7 @@ impl Session {
         let where_to = match last["line"].as_u64() {
             Some(line) => format!(" at line {line}"),
             None if last["verified"] == true => String::new(),
+            None if last["reason"] == "failed" => failure(last),
             None => " when its code is loaded".into(),
         };
         print(&format!("breakpoint {}{where_to}\n", self.made));
@@ -344,12 +345,15 @@ impl Session {
         Ok(answers)
     }
 
-    /// The code of a breakpoint was loaded; or a data breakpoint is gone, since its object is not known in the past.
+    /// The code of a breakpoint was loaded, or has no place for it; or a data breakpoint is gone, since its object is not known in the past.
     fn find(&mut self, told: &Json) {
         let is_it = |each: &Breakpoint| each.id.is_some() && each.id == told["id"].as_u64();
         let Some(index) = self.breakpoints.iter().position(is_it) else { return };
         if told["verified"] == true {
             self.breakpoints[index].is_found = true;
+        } else if told["reason"] == "failed" {
+            let number = self.breakpoints[index].number;
+            print(&format!("breakpoint {number}{}\n", failure(told)));
         } else if self.breakpoints[index].kind == Kind::Data {
             let gone = self.breakpoints.remove(index);
             print(&format!("breakpoint {} is gone: its object is not known here\n", gone.number));
@@ -704,6 +708,11 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Why a breakpoint stands nowhere, to follow its name.
+fn failure(breakpoint: &Json) -> String {
+    format!(" is not set: {}", breakpoint["message"].as_str().unwrap_or_default())
 }
 
 fn show_all(variables: &Json) {
