@@ -128,7 +128,7 @@ pub(super) fn senseless_launches() -> Result<(), Failed> {
 pub(super) fn refused_breakpoints() -> Result<(), Failed> {
     let mut client = Client::launch(PARTS, "all", &[24])?;
     client.stop()?;
-    let mut lines = breakpoints(PARTS, &[12, 13, 14, 24, 25, 26]);
+    let mut lines = breakpoints(PARTS, &[12, 13, 23, 24, 25, 26]);
     let hits = ["abc", "%2", "3 ", "-1", " > 2", ">= 2"];
     for (line, hits) in lines["breakpoints"].as_array_mut().into_iter().flatten().zip(hits) {
         line["hitCondition"] = json!(hits);

@@ -62,7 +62,8 @@ pub fn run_taped(arguments: &Run, recording: Option<(String, Recording)>) -> Res
     let debugged = debug::begin(&arguments.debugging, &mut machine)?;
     let code = machine.run_program();
     if let Some(server) = debugged {
-        server.finish(code);
+        // The server may be about to stop the machine, for a look at its strands.
+        machine.outside(|| server.finish(code));
     }
     if let Some(recording) = recording {
         recording.end();
