@@ -250,17 +250,18 @@ impl<const MODE: u8> Machine<'_, MODE> {
 
     #[inline(always)]
     pub(crate) fn map_key(&mut self, word: u32) {
-        self.content(a(word), 1, |_, all| {
+        self.content(a(word), 1, |thread, all| {
             // SAFETY: the destination has the type of the map's keys (verifier), for which these are the bits.
-            maps::key_at(all, b(word), c(word)).map(|bits| unsafe { Word::from_bits(bits) })
+            maps::key_at(thread, all, b(word), c(word)).map(|bits| unsafe { Word::from_bits(bits) })
         });
     }
 
     #[inline(always)]
     pub(crate) fn map_value(&mut self, word: u32) {
-        self.content(a(word), 1, |_, all| {
+        self.content(a(word), 1, |thread, all| {
             // SAFETY: the destination has the type of the map's values (verifier), for which these are the bits.
-            maps::value_at(all, b(word), c(word)).map(|bits| unsafe { Word::from_bits(bits) })
+            maps::value_at(thread, all, b(word), c(word))
+                .map(|bits| unsafe { Word::from_bits(bits) })
         });
     }
 }

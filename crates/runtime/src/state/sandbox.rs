@@ -681,6 +681,14 @@ pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
     give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
 }
 
+impl SandboxRef {
+    /// Takes fuel for work that is done for the sandbox while none of its strands runs. If there was not so much left, the next
+    /// strand that draws fuel ends the sandbox.
+    pub fn take_fuel(self, units: usize) {
+        give_back(self, -i64::try_from(units).unwrap_or(i64::MAX), |sandbox| &sandbox.0.fuel);
+    }
+}
+
 /// The running strand has made an immortal structure of this many bytes: they count for its sandboxes as long as these
 /// exist.
 pub fn count_kept(thread: &mut Thread, bytes: usize) {

@@ -77,9 +77,9 @@ fn look_at_all<E>(
     let mut seen = HashSet::new();
     while let Some((word, part)) = pending.pop() {
         let Some(object) = word.as_object() else { continue };
-        // The receiver may walk through arrays as through a tree. So an array counts wherever it is met: a few dozen arrays, each
+        // The receiver may walk through collections as through trees. So one counts wherever it is met: a few dozen arrays, each
         // with the next one twice, would keep the receiver busy practically for ever.
-        let is_tree = part == Part::Data && object.layout() == known::VALUE_ARRAY;
+        let is_tree = part == Part::Data && is_collection(vm, object);
         if is_harmless(object) || !is_tree && !seen.insert((object.address(), part)) {
             continue;
         }
@@ -98,6 +98,16 @@ enum Part {
     Data,
     /// A class, or something that the methods of a class can reach.
     Code,
+}
+
+/// Whether an object is an array, or an instance of a class of the library: its elements are older than itself, so there is no
+/// cycle of such objects.
+fn is_collection(vm: &Vm, object: Object) -> bool {
+    object.layout() == known::VALUE_ARRAY
+        || behavior_of(vm, object).is_some_and(|behavior| {
+            behavior.side == Side::Instance
+                && behavior.definition.module.loaded().bytecode.is_image()
+        })
 }
 
 /// Whether an object is harmless by its layout.

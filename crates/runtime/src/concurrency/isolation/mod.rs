@@ -96,11 +96,13 @@ pub fn begin(thread: &mut Thread) {
 
 /// A vat passes an object with so many words on. A vat of a sandbox pays for it, unless the message is too large.
 fn pay(thread: &mut Thread, from: VatRef, words: usize) -> Result<(), Failure> {
-    if from.sandbox().is_none() {
-        return Ok(());
-    }
+    let Some(sandbox) = from.sandbox() else { return Ok(()) };
     let units = FOR_AN_OBJECT + words;
-    thread.charge(units);
+    match thread.sandbox.is_some() {
+        true => thread.charge(units),
+        // The strand that answers is over.
+        false => sandbox.take_fuel(units),
+    }
     thread.metering.passed += units;
     match thread.metering.passed <= LARGEST {
         true => Ok(()),
@@ -120,9 +122,6 @@ pub fn may_leave_at_once(thread: &mut Thread, word: Word) -> bool {
 
 /// The same for a value of typed code, of which an object is made outside.
 pub fn may_leave_typed(thread: &mut Thread, kind: Type, value: Word) -> bool {
-    if kind.is_plain() {
-        return true;
-    }
     let mut effort = Effort::with_limit(LARGEST);
     let may_leave = boxing::add_effort_of(&mut effort, kind, value).is_ok();
     thread.charge(effort.units());
@@ -237,8 +236,11 @@ fn wrap_promise(thread: &mut Thread, promise: Object, to: VatRef) -> Result<Word
     let result = made.map(|made| {
         let kept = thread.mutator.push_root(made.word());
         let original = thread.mutator.get(original).object();
+        // A promise that is settled already has its outcome wrapped here and now, which belongs to this message.
+        let passed = std::mem::take(&mut thread.metering.passed);
         // The thread may run either vat: nothing of the other one is copied.
         promises::follow(thread, to, made, original);
+        thread.metering.passed += passed;
         thread.mutator.get(kept)
     });
     thread.mutator.truncate_roots(depth);

@@ -13,6 +13,7 @@ use crate::execution::unwind;
 use crate::model::behavior::SlotContent;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason};
+use crate::objects::typed::boxing;
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 
@@ -24,7 +25,12 @@ pub fn number(vm: &Vm, exception: Word) -> i64 {
 
 /// Signals an exception with the contents of a register; or the contents, if they are an exception. *GC point.*
 pub fn raise(thread: &mut Thread, register: usize) {
-    let word = match registers::to_word(thread, register) {
+    let kind = registers::kind_of(thread, register);
+    let boxed = registers::to_word(thread, register).and_then(|word| match kind.is_boxable() {
+        true => boxing::boxed(thread, kind, word),
+        false => Ok(word),
+    });
+    let word = match boxed {
         Ok(word) => word,
         Err(failure) => return calls::fail_here(thread, failure),
     };

@@ -57,9 +57,6 @@ fn convert(
 pub fn add_effort_of(effort: &mut Effort, kind: Type, value: Word) -> Result<(), TooLarge> {
     let mut pending = vec![(kind, value)];
     while let Some((kind, value)) = pending.pop() {
-        if kind.is_plain() {
-            continue;
-        }
         let mut add = |kind: Type, part: Word| pending.push((kind, part));
         match kind.shape() {
             Shape::Tuple(elements) => {

@@ -18,7 +18,7 @@ use squall_heap::{Object, Word};
 use super::{lists, maps, scalars};
 use crate::model::outcome::Failure;
 use crate::model::types::{Shape, Storage, Type};
-use crate::state::effort::{Effort, TooLarge};
+use crate::state::effort::{Effort, FOR_AN_OBJECT, TooLarge};
 use crate::state::thread::Thread;
 
 /// Compares the contents of two registers of this type. No GC point.
@@ -75,14 +75,15 @@ impl Walk<'_> {
     /// Compares the next parts.
     fn step(&mut self) -> Result<Ordering, TooLarge> {
         self.steps += 1;
-        self.effort.add(1)?;
         let level = self.levels.last_mut().expect("somebody began a level");
+        let of_map = matches!(level.parts, Parts::Map(..));
+        self.effort.add(if of_map { 2 * maps::DESCENT } else { 1 })?;
         if let Some((kind, left, right)) = level.next() {
             return self.begin(kind, left, right);
         }
         let Level { rest, left, right, .. } = *level;
         self.levels.pop();
-        self.note(rest, left, right);
+        self.note(rest, left, right)?;
         Ok(rest)
     }
 
@@ -100,10 +101,12 @@ impl Walk<'_> {
     }
 
     /// Two objects were compared.
-    fn note(&mut self, result: Ordering, left: Word, right: Word) {
+    fn note(&mut self, result: Ordering, left: Word, right: Word) -> Result<(), TooLarge> {
         if result == Ordering::Equal && self.steps > LONG {
+            self.effort.add(FOR_AN_OBJECT)?;
             self.equal.add(left.bits(), right.bits());
         }
+        Ok(())
     }
 }
 
@@ -229,7 +232,7 @@ impl Walk<'_> {
                 return Ok(decided);
             }
         }
-        self.note(one.cmp(&other), left, right);
+        self.note(one.cmp(&other), left, right)?;
         Ok(one.cmp(&other))
     }
 }

@@ -41,6 +41,9 @@ const BALANCE: usize = 3;
 /// in one piece.
 const INNER: usize = 2;
 
+/// The effort of finding the n-th node: a path may have some dozens of nodes.
+pub const DESCENT: usize = 8;
+
 /// How many keys a map has.
 #[inline]
 pub fn size(map: Word) -> usize {
@@ -78,6 +81,7 @@ fn find(thread: &mut Thread, keys: Type, map: Word, key: Word) -> Result<Option<
     thread.with_effort(|_, effort| {
         let mut place = map;
         while let Some(node) = place.as_object() {
+            effort.add(1)?;
             place = match compare(effort, keys, key, node.slot(KEY))? {
                 Ordering::Less => node.slot(LEFT),
                 Ordering::Equal => return Ok(Some(node)),
@@ -118,22 +122,38 @@ pub fn has(
 }
 
 /// The node that an index register names. No GC point.
-fn indexed(registers: Registers, map: usize, index: usize) -> Result<Object, Failure> {
+fn indexed(
+    thread: &mut Thread,
+    registers: Registers,
+    map: usize,
+    index: usize,
+) -> Result<Object, Failure> {
+    thread.with_effort(|_, effort| effort.add(DESCENT))?;
     let map = registers.word(map);
     let place = position(registers.bits(index), size(map))?;
     Ok(nth(map.object(), place))
 }
 
 /// The bits of the key that an index register names. No GC point.
-pub fn key_at(registers: Registers, map: usize, index: usize) -> Result<u64, Failure> {
+pub fn key_at(
+    thread: &mut Thread,
+    registers: Registers,
+    map: usize,
+    index: usize,
+) -> Result<u64, Failure> {
     let (keys, _) = registers.kind(map).entry();
-    indexed(registers, map, index).map(|node| scalars::from_word(keys, node.slot(KEY)))
+    indexed(thread, registers, map, index).map(|node| scalars::from_word(keys, node.slot(KEY)))
 }
 
 /// The bits of the value that an index register names. No GC point.
-pub fn value_at(registers: Registers, map: usize, index: usize) -> Result<u64, Failure> {
+pub fn value_at(
+    thread: &mut Thread,
+    registers: Registers,
+    map: usize,
+    index: usize,
+) -> Result<u64, Failure> {
     let (_, values) = registers.kind(map).entry();
-    indexed(registers, map, index).map(|node| scalars::from_word(values, node.slot(VALUE)))
+    indexed(thread, registers, map, index).map(|node| scalars::from_word(values, node.slot(VALUE)))
 }
 
 /// The map with a value at a key. *GC point.*

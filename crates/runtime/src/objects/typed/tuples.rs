@@ -5,6 +5,7 @@ use squall_heap::Word;
 use super::{Registers, scalars};
 use crate::model::outcome::Failure;
 use crate::objects::array;
+use crate::state::effort::FOR_AN_OBJECT;
 use crate::state::thread::Thread;
 
 /// A tuple, of the type of `destination`, of the registers from `start` on. *GC point.*
@@ -15,6 +16,7 @@ pub fn make(
     start: usize,
 ) -> Result<Word, Failure> {
     let elements = registers.kind(destination).elements();
+    thread.with_effort(|_, effort| effort.add(FOR_AN_OBJECT + elements.len()))?;
     array::make_value_of(thread, elements.len(), |thread, index| {
         // SAFETY: the verifier has shown that the register has this type.
         unsafe { scalars::to_word(thread, elements[index], registers.bits(start + index)) }
@@ -36,6 +38,7 @@ pub fn set(
     index: usize,
 ) -> Result<Word, Failure> {
     let elements = registers.kind(tuple).elements();
+    thread.with_effort(|_, effort| effort.add(FOR_AN_OBJECT + elements.len()))?;
     array::make_value_of(thread, elements.len(), |thread, place| match place == index {
         // SAFETY: the verifier has shown that the register has this type.
         true => unsafe { scalars::to_word(thread, elements[index], registers.bits(value)) },
