@@ -42,6 +42,9 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
     }
 }
 
+/// The most regions of a function.
+const MOST_REGIONS: usize = 1000;
+
 struct FunctionChecker<'a, 'm> {
     facts: &'a Facts<'a>,
     id: FunctionId,
@@ -186,6 +189,10 @@ impl<'a, 'm> FunctionChecker<'a, 'm> {
         let function = self.function;
         if function.regions.is_empty() {
             return;
+        }
+        if function.regions.len() > MOST_REGIONS {
+            self.place = Place::Function(self.id);
+            return self.error(format!("it has more than {MOST_REGIONS} regions"));
         }
         let mut starts = vec![false; function.code.len()];
         instructions(&function.code).for_each(|instruction| starts[instruction.pc] = true);

@@ -40,7 +40,8 @@
 //!     other and comes later in the table. The value register is `any` and neither the home
 //!     register nor a closure's `r0`; the class register is `any`. The handler of an `ensure` region
 //!     lies within all regions around that region: the unwinding that it resumes may lead to their
-//!     handlers, which then find the registers that they need.
+//!     handlers, which then find the registers that they need. There are at most 1,000: an unwinding looks at those of each
+//!     activation on its way.
 //!
 //! # Properties of code
 //!

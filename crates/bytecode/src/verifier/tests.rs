@@ -527,6 +527,14 @@ fn property_12_regions() {
     "#]],
     );
     check_region("ensure into r5 from h to e handler a", expect![[""]]);
+    let many = |count: usize| "catch_fault Any into r5 from a to b handler h\n".repeat(count);
+    check_region(&many(1000), expect![[""]]);
+    check_region(
+        &many(1001),
+        expect![[r#"
+        fn0 `test:`: it has more than 1000 regions
+    "#]],
+    );
     check_region(
         "ensure into r5 from a to d handler b",
         expect![[r#"
