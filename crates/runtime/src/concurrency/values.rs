@@ -76,9 +76,7 @@ pub fn is_value(thread: &mut Thread, word: Word) -> bool {
 
 /// Whether this object and all that it leads to are values; they are known to be from then on.
 fn becomes_shared(thread: &mut Thread, object: Object) -> bool {
-    let mut looked = 0;
-    let led_to = objects_led_to(thread.vm, object, Question::IsValue, &mut looked);
-    thread.charge(looked);
+    let led_to = paid_look(thread, object, Question::IsValue);
     let objects = led_to.iter().flat_map(|it| it.instances.iter().chain(&it.classes));
     objects.for_each(|object| _ = object.set_flag(SHARED));
     led_to.is_some()
@@ -110,9 +108,7 @@ pub fn give_away(thread: &mut Thread, word: Word) -> Gift {
     }
     let vm = thread.vm;
     let Some(object) = word.as_object() else { return Gift::Refused };
-    let mut looked = 0;
-    let led_to = objects_led_to(vm, object, Question::GiveAway, &mut looked);
-    thread.charge(looked);
+    let led_to = paid_look(thread, object, Question::GiveAway);
     let Some(LedTo { instances, .. }) = led_to else { return Gift::Refused };
     let is_early = |object: &Object| is_unfinished(vm, *object);
     let early: Found<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
@@ -143,6 +139,14 @@ pub fn is_known_value(word: Word) -> bool {
         // Objects of other fixed layouts use the flag otherwise.
         layout => layout.number() >= known::FIRST_FREE_NUMBER && object.has_flag(SHARED),
     }
+}
+
+/// As [`objects_led_to`]; a strand of a sandbox pays for it.
+fn paid_look(thread: &mut Thread, object: Object, question: Question) -> Option<LedTo> {
+    let mut looked = 0;
+    let led_to = objects_led_to(thread.vm, object, question, &mut looked);
+    thread.charge(looked);
+    led_to
 }
 
 /// Objects, not known to be values so far, that another one leads to.

@@ -77,10 +77,13 @@ fn look_at_all<E>(
     let mut seen = HashSet::new();
     while let Some((word, part)) = pending.pop() {
         let Some(object) = word.as_object() else { continue };
+        if is_harmless(object) {
+            continue;
+        }
         // The receiver may walk through collections as through trees. So one counts wherever it is met: a few dozen arrays, each
         // with the next one twice, would keep the receiver busy practically for ever.
         let is_tree = part == Part::Data && is_collection(vm, object);
-        if is_harmless(object) || !is_tree && !seen.insert((object.address(), part)) {
+        if !is_tree && !seen.insert((object.address(), part)) {
             continue;
         }
         pay(object.size() / size_of::<Word>())?;

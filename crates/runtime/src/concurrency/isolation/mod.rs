@@ -113,17 +113,20 @@ fn pay(thread: &mut Thread, from: VatRef, words: usize) -> Result<(), Failure> {
 /// Whether a value may leave a sandbox through a channel, which carries none that is larger than a message. A strand of a
 /// sandbox pays for the look.
 pub fn may_leave_at_once(thread: &mut Thread, word: Word) -> bool {
-    let mut effort = Effort::with_limit(LARGEST);
-    let may_leave =
-        leaving::may_leave_for(thread.vm, word, |words| effort.add(FOR_AN_OBJECT + words));
-    thread.charge(effort.units());
-    may_leave == Ok(true)
+    may_leave_within(thread, |vm, effort| {
+        leaving::may_leave_for(vm, word, |words| effort.add(FOR_AN_OBJECT + words)) == Ok(true)
+    })
 }
 
 /// The same for a value of typed code, of which an object is made outside.
 pub fn may_leave_typed(thread: &mut Thread, kind: Type, value: Word) -> bool {
+    may_leave_within(thread, |_, effort| boxing::add_effort_of(effort, kind, value).is_ok())
+}
+
+/// Looks whether something may leave, with the limit of a message, even if the strand is in no sandbox.
+fn may_leave_within(thread: &mut Thread, look: impl FnOnce(&Vm, &mut Effort) -> bool) -> bool {
     let mut effort = Effort::with_limit(LARGEST);
-    let may_leave = boxing::add_effort_of(&mut effort, kind, value).is_ok();
+    let may_leave = look(thread.vm, &mut effort);
     thread.charge(effort.units());
     may_leave
 }
