@@ -43,7 +43,7 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
 }
 
 /// The most regions of a function.
-const MOST_REGIONS: usize = 1000;
+pub(super) const MOST_REGIONS: usize = 1000;
 
 struct FunctionChecker<'a, 'm> {
     facts: &'a Facts<'a>,

@@ -12,6 +12,7 @@ use crate::liveness::FrameMaps;
 use crate::module::{Function, FunctionKind, Region, RegionKind};
 use crate::testing::{Entropy, arbitrary_module};
 use crate::types::RegisterType;
+use crate::verifier::function::MOST_REGIONS;
 
 /// All uses of a module must be safe, and those of an accepted one must work.
 fn exercise(module: &Module) {
@@ -134,10 +135,12 @@ fn deeply_nested_regions_take_no_time() {
     code.emit(Opcode::Return, &[Register(0).into()]);
     let mut function = function(code);
     let last = MANY as u32;
-    function.regions = (1..=last / 2)
-        .map(|depth| Region {
-            start: last / 2 - depth,
-            end: last / 2 + depth,
+    let most = MOST_REGIONS as u32;
+    function.regions = (1..=most)
+        .map(|depth| last / 2 * depth / most)
+        .map(|reach| Region {
+            start: last / 2 - reach,
+            end: last / 2 + reach,
             handler: last,
             value: Register(0),
             kind: RegionKind::Catch(Register(0)),
