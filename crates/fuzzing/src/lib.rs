@@ -7,7 +7,7 @@
 //! | [`mutation`] | damages modules: their bytes, or their parts |
 //! | [`programs`] | well-typed programs with processes: generated, written as text, evaluated plainly |
 //! | [`guests`] | programs in Newspeak, which must do the same in all tiers |
-//! | [`parties`] | a guest in a sandbox and a host with authority, both in Newspeak |
+//! | [`parties`] | a guest in a sandbox and a host with authority |
 //! | [`oracle`] | runs these, and judges what happened |
 //! | [`forms`] | properties of all modules: the text form and the binary form give the same module |
 //! | [`machine`] | the machine of this process, in which modules run in sandboxes, one after the other |

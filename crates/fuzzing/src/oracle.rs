@@ -18,7 +18,7 @@ use squall::FileKind;
 use squall::embedding::{Budgets, Error, Sandbox, Value, Vm};
 
 use crate::machine::Machine;
-use crate::parties::{CANARY, MOST_WAYS, Parties};
+use crate::parties::{CANARY, Language, MOST_WAYS, Parties};
 
 /// The budgets of a guest.
 const BUDGETS: Budgets = Budgets {
@@ -53,8 +53,8 @@ impl Machine {
         let sandbox = Arc::new(sandbox);
         let ticker = Ticker::start(self.vm().clone(), host.clone());
         let (vm, guarded, own) = (self.vm().clone(), sandbox.clone(), host.clone());
-        let guest = parties.guest.clone();
-        let run = move || talk(&vm, &guarded, &own, &guest);
+        let parties = parties.clone();
+        let run = move || talk(&vm, &guarded, &own, &parties);
         let talked = self.watch(&sandbox, run);
         let longest = ticker.stop();
         let talked = talked??;
@@ -103,13 +103,21 @@ impl Machine {
 
 /// Loads the guest, has the host meet it, and looks at some answers from Rust, too. Answers the texts that the machine
 /// made.
-fn talk(vm: &Vm, sandbox: &Sandbox, host: &Value, guest: &str) -> Result<String, String> {
-    let class = match sandbox.load("guest", FileKind::Newspeak, guest.as_bytes()) {
-        Ok(class) => class,
+fn talk(vm: &Vm, sandbox: &Sandbox, host: &Value, parties: &Parties) -> Result<String, String> {
+    let kind = match parties.language {
+        Language::Newspeak => FileKind::Newspeak,
+        Language::Typed => FileKind::Assembly,
+    };
+    let loaded = match sandbox.load("guest", kind, parties.guest.as_bytes()) {
+        Ok(loaded) => loaded,
         Err(Error::Compile(text)) => return Err(format!("the guest does not compile: {text}")),
         Err(_) => return Ok(String::new()),
     };
-    let Ok(guests) = vm.call(&class, "new", &[]) else { return Ok(String::new()) };
+    let guests = match parties.language {
+        Language::Newspeak => vm.call(&loaded, "new", &[]),
+        Language::Typed => Ok(loaded),
+    };
+    let Ok(guests) = guests else { return Ok(String::new()) };
     let mut texts = String::new();
     let met = vm.call(host, "meet:", std::slice::from_ref(&guests));
     let balance = met.and_then(|promise| vm.wait_for(&promise));
@@ -120,10 +128,20 @@ fn talk(vm: &Vm, sandbox: &Sandbox, host: &Value, guest: &str) -> Result<String,
         // The guest did not answer; or its text is in the error.
         Err(error) => texts += &error.to_string(),
     }
-    let nothing = [const { Value::Nil }; 5];
     for number in 1..=MOST_WAYS {
-        let selector = format!("way{number}:with:with:with:with:");
-        match vm.call(&guests, &selector, &nothing) {
+        let answer = match parties.language {
+            Language::Newspeak => {
+                let selector = format!("way{number}:with:with:with:with:");
+                vm.call(&guests, &selector, &[const { Value::Nil }; 5])
+            }
+            Language::Typed => {
+                let end = vm.call(host, "ending", &[]).unwrap_or(Value::Nil);
+                let arguments = Value::List(vec![Value::Integer(1000), end]);
+                let name = Value::Text(format!("way{number}"));
+                vm.call(&guests, "call:with:", &[name, arguments])
+            }
+        };
+        match answer {
             Ok(object) => texts += &looked_at(vm, &object),
             Err(Error::OutOfMemory) => return Err("the host has no memory left".to_owned()),
             // The texts of a guest's exceptions are the machine's.

@@ -4,13 +4,14 @@
 //! `meet:` answers a promise that is resolved with the host's balance when all answers have been looked at. Nothing that
 //! a guest does changes the balance.
 
+use super::Language;
 use crate::choices::Choices;
 
-/// The program's text.
-pub fn program(choices: &mut Choices<'_>, ways: usize) -> String {
+/// The program's text, for a guest in this language.
+pub fn program(choices: &mut Choices<'_>, language: Language, ways: usize) -> String {
     let mut methods = String::new();
     for number in 1..=ways {
-        methods += &asking(choices, number);
+        methods += &asking(choices, language, number);
     }
     let asks: Vec<String> = (1..=ways).map(|number| format!("(ask{number}: guests)")).collect();
     let meet = format!(
@@ -21,7 +22,7 @@ pub fn program(choices: &mut Choices<'_>, ways: usize) -> String {
 }
 
 /// A method that asks the guest in one way, and looks at all that comes.
-fn asking(choices: &mut Choices<'_>, number: usize) -> String {
+fn asking(choices: &mut Choices<'_>, language: Language, number: usize) -> String {
     let mut look = |name: &str| looks(choices, name);
     let (answer, error, heard, settled, broken, read, called) = (
         look("object"),
@@ -33,12 +34,21 @@ fn asking(choices: &mut Choices<'_>, number: usize) -> String {
         look("object"),
     );
     let buffer = choices.below(3);
+    let question = match language {
+        Language::Newspeak => format!(
+            "way{number}: (Listener on: [:object | {heard} ]) with: pair resolver with: channel out\n      \
+             with: [:object | {called} ] with: Pair"
+        ),
+        Language::Typed => {
+            let size = choices.of(&[3, 100, 2000, 30_000, 1_000_000]);
+            format!("call: 'way{number}' with: {{ {size}. channel out }} asValueArray")
+        }
+    };
     format!(
         "  ask{number}: guests = (
     | pair = actors createPromisePair. channel = processes Channel buffer: {buffer}. answer |
     pair promise whenResolved: [:object | {settled} ] onError: [:object | {broken} ].
-    answer:: guests <-: way{number}: (Listener on: [:object | {heard} ]) with: pair resolver with: channel out
-      with: [:object | {called} ] with: Pair.
+    answer:: guests <-: {question}.
     ^ (answer whenResolved: [:object | {answer} ] onError: [:object | {error} ]) whenResolved: [:x |
         2 timesRepeat: [
           [ (processes Alternative new when: channel in read: [:object | {read} ]; skip: [ ]) select ]
@@ -164,6 +174,9 @@ class Host usingPlatform: platform = Value (
 
   (* The first event has arrived and been read; a guest's channel with nothing in it would stop the host. *)
   public tick = ( ^ 7 )
+
+  (* The writing end of a channel that nobody reads. *)
+  public ending = ( ^ (processes Channel buffer: 1) out )
 ";
 
 const TAIL: &str = "

@@ -8,13 +8,15 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `guest` | the guest's program |
+//! | `guest` | the guest's program in Newspeak |
+//! | `typed` | the guest's program in typed bytecode, which prints nothing, but makes values of any size |
 //! | `host` | the host's program |
 //!
 //! [`crate::oracle`] runs both, and judges.
 
 mod guest;
 mod host;
+mod typed;
 
 use crate::choices::Choices;
 
@@ -22,20 +24,35 @@ use crate::choices::Choices;
 /// source text does not contain it, of which reports show lines.
 pub const CANARY: &str = "canary-of-the-guest";
 
-/// Two programs in Newspeak.
+/// What a guest is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// Newspeak: a module with the factory `new`, whose instance has methods `wayN:with:with:with:with:`.
+    Newspeak,
+    /// Typed bytecode: a module that exports functions `wayN`.
+    Typed,
+}
+
+/// Two programs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parties {
-    /// A module with the factory `new`, to be loaded in a sandbox.
+    /// What the guest is written in.
+    pub language: Language,
+    /// A module to be loaded in a sandbox.
     pub guest: String,
-    /// A module with the factory `usingPlatform:`, whose instance has a method `meet:`.
+    /// In Newspeak, a module with the factory `usingPlatform:`, whose instance has a method `meet:`.
     pub host: String,
 }
 
 /// Makes two programs.
 pub fn generate(choices: &mut Choices<'_>) -> Parties {
     let ways = 1 + choices.below(MOST_WAYS);
-    let guest = guest::program(choices, ways);
-    Parties { guest, host: host::program(choices, ways) }
+    let language = if choices.one_in(3) { Language::Typed } else { Language::Newspeak };
+    let guest = match language {
+        Language::Newspeak => guest::program(choices, ways),
+        Language::Typed => typed::program(choices, ways),
+    };
+    Parties { language, guest, host: host::program(choices, language, ways) }
 }
 
 /// The most ways in which a guest hands out objects.
@@ -43,6 +60,8 @@ pub(crate) const MOST_WAYS: usize = 6;
 
 #[cfg(test)]
 mod tests {
+    use squall_bytecode::assembler::assemble;
+    use squall_bytecode::verifier::{Trust, verify};
     use squall_newspeak::{CompileOptions, Source, compile_source};
 
     use super::*;
@@ -52,13 +71,23 @@ mod tests {
         for seed in 0..300 {
             let parties = generate(&mut Choices::Seed(seed));
             assert_eq!(parties, generate(&mut Choices::Seed(seed)), "seed {seed}");
-            for text in [&parties.guest, &parties.host] {
-                let source = Source::from_bytes("party.ns", text.as_bytes());
-                let compiled = compile_source(&source, &CompileOptions::default());
-                assert!(compiled.is_ok(), "seed {seed}\n{text}");
-                assert!(!text.contains(CANARY), "seed {seed}");
+            assert!(!parties.guest.contains(CANARY), "seed {seed}");
+            assert!(compiles(&parties.host), "seed {seed}\n{}", parties.host);
+            match parties.language {
+                Language::Newspeak => assert!(compiles(&parties.guest), "{}", parties.guest),
+                Language::Typed => verifies(&parties.guest),
             }
         }
+    }
+
+    fn compiles(text: &str) -> bool {
+        let source = Source::from_bytes("party.ns", text.as_bytes());
+        compile_source(&source, &CompileOptions::default()).is_ok()
+    }
+
+    fn verifies(text: &str) {
+        let module = assemble(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+        verify(&module, Trust::Untrusted).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
     }
 
     #[test]

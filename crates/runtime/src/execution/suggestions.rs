@@ -122,8 +122,14 @@ fn no_condition(selector: &str) -> Option<String> {
         .then(|| "the condition of a loop must be true or false".to_owned())
 }
 
+/// The most names that are compared. A guest does not pay for the hint, and its classes may have any number of members.
+const MOST: usize = 5000;
+
 fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
-    if selector.len() > LONGEST {
+    let enclosing = || std::iter::successors(receiver.definition.outer, |class| class.outer);
+    let members: usize = receiver.chain().map(|behavior| behavior.members.len()).sum();
+    let around: usize = enclosing().map(|definition| definition.slots.len()).sum();
+    if selector.len() > LONGEST || members + around > MOST {
         return None;
     }
     let own = receiver.chain().flat_map(|behavior| behavior.members.iter());
@@ -133,8 +139,7 @@ fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
         member.is_some_and(|it| it.visibility == Visibility::Public || !is_librarys(it.definition))
     };
     let own = own.filter(|(_, members)| is_meant(members)).map(|(&name, _)| name);
-    let around = std::iter::successors(receiver.definition.outer, |definition| definition.outer);
-    let around = around.flat_map(|definition| definition.slots.iter().map(|slot| slot.name));
+    let around = enclosing().flat_map(|definition| definition.slots.iter().map(|slot| slot.name));
     let nearest = |names: &mut dyn Iterator<Item = Symbol>| {
         let near = names.filter_map(|name| {
             let text = vm.modules.symbols.text(name);

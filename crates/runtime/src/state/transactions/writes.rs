@@ -271,17 +271,35 @@ impl Writes {
         (self.marked, self.marked_journal) = (mark.marked, mark.marked_journal);
     }
 
-    /// Undoes the writes since the mark, and forgets the mark.
+    /// Undoes the writes since the mark, and forgets the mark. It takes as long as the writes did, however many were
+    /// before them.
     pub fn go_back(&mut self, mark: Mark) {
         for overwritten in self.journal.drain(mark.journal..).rev() {
             let entry = &mut self.entries[overwritten.entry as usize];
             (entry.value, entry.pc) = (overwritten.value, overwritten.pc);
             entry.saved = overwritten.saved;
         }
+        if mark.entries > FEW {
+            (mark.entries..self.entries.len()).rev().for_each(|number| self.remove_from_index(number));
+            // The filter may know places that are not written any more.
+        } else {
+            self.index.clear();
+            let left = self.entries[..mark.entries].iter();
+            self.filter = left.fold(0, |filter, entry| filter | bit(entry.hash));
+        }
         self.entries.truncate(mark.entries);
         (self.marked, self.marked_journal) = (mark.marked, mark.marked_journal);
-        self.filter = self.entries.iter().fold(0, |filter, entry| filter | bit(entry.hash));
-        self.build_index();
+    }
+
+    /// Takes the last entry that is in the index out of it. No other one was put behind it, so its place was the end of
+    /// its search, and is free again.
+    fn remove_from_index(&mut self, number: usize) {
+        let mask = self.index.len() - 1;
+        let mut place = self.entries[number].hash as usize & mask;
+        while self.index[place] != number as u32 {
+            place = (place + 1) & mask;
+        }
+        self.index[place] = NONE;
     }
 
     /// Shows the words to the collector.
