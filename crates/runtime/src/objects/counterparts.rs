@@ -63,6 +63,11 @@ impl Counterparts {
 
     /// The counterpart of an object in this role.
     pub fn find(&self, thread: &Thread, original: Object, role: usize) -> Option<Word> {
+        Some(self.nth(thread, self.number_of(thread, original, role)?))
+    }
+
+    /// The number of the counterpart of an object in this role.
+    pub fn number_of(&self, thread: &Thread, original: Object, role: usize) -> Option<usize> {
         let hash = original.assigned_hash().filter(|_| self.count > 0)?;
         let pairs = thread.mutator.get(self.pairs).object();
         let is_place = |place: &Place| {
@@ -71,7 +76,7 @@ impl Counterparts {
                 && pairs.element(2 * place.number as usize) == original.word()
         };
         let place = self.places.find(Place::spread(hash), is_place)?;
-        Some(pairs.element(2 * place.number as usize + 1))
+        Some(place.number as usize)
     }
 
     /// Adds the counterpart of an object, both of which are in roots. *GC point.*

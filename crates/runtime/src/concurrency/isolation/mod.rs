@@ -97,7 +97,10 @@ pub fn begin(thread: &mut Thread) {
 /// A vat passes an object with so many words on. A vat of a sandbox pays for it, unless the message is too large.
 fn pay(thread: &mut Thread, from: VatRef, words: usize) -> Result<(), Failure> {
     let Some(sandbox) = from.sandbox() else { return Ok(()) };
-    let units = FOR_AN_OBJECT + words;
+    let units = words.saturating_add(FOR_AN_OBJECT);
+    if units > LARGEST {
+        return Err(Failure::new(FailureReason::MessageTooLarge));
+    }
     match thread.sandbox.is_some() {
         true => thread.charge(units),
         // The strand that answers is over.

@@ -4,9 +4,13 @@
 //! A copy starts with the words of its original. One after the other, the copies get their words wrapped: a word that
 //! is a transfer object itself is replaced by its copy, which joins the queue if it is new. So deep structures do not
 //! deepen the native stack.
+//!
+//! What leaves a sandbox must not be a maze. The receiver compares and hashes arrays by their contents, which visits an
+//! array on each path that leads to it. So the arrays of a transfer that leaves count [as trees](Sharing).
 
 use squall_heap::{Format, Object, RootHandle, Word};
 
+use super::leaving::leaves;
 use super::{Passage, is_copied_to, passage, pay, wrap};
 use crate::concurrency::transactions::access;
 use crate::model::behavior::SlotContent;
@@ -42,6 +46,8 @@ struct Copies {
     from: VatRef,
     to: VatRef,
     copies: Counterparts,
+    /// How the arrays contain each other, if they leave a sandbox.
+    sharing: Option<Sharing>,
     /// The class of the object that was looked at last, and whether its instances are copied.
     class: RootHandle,
     is_copied: bool,
@@ -54,7 +60,8 @@ impl Copies {
     fn begin(thread: &mut Thread, from: VatRef, to: VatRef) -> Copies {
         let copies = Counterparts::new(thread);
         let class = thread.mutator.push_root(Word::NIL);
-        Copies { from, to, copies, class, is_copied: false }
+        let sharing = leaves(from, to).then(Sharing::default);
+        Copies { from, to, copies, sharing, class, is_copied: false }
     }
 
     fn copy_at(&self, thread: &Thread, number: usize) -> Object {
@@ -70,24 +77,40 @@ impl Copies {
                 if !word.is_pointer() {
                     continue;
                 }
-                let wrapped = self.wrap_word(thread, word)?;
+                let wrapped = self.wrap_word(thread, place, word)?;
                 let copy = self.copy_at(thread, place);
                 set_word(thread, copy, index, wrapped);
             }
             place += 1;
         }
+        if let Some(sharing) = &self.sharing {
+            let size = |number| self.copy_at(thread, number).size() / size_of::<Word>();
+            let repeated = sharing.repeated(self.copies.count(), size);
+            if repeated > 0 {
+                pay(thread, self.from, repeated)?;
+            }
+        }
         Ok(self.copy_at(thread, 0).word())
     }
 
-    fn wrap_word(&mut self, thread: &mut Thread, word: Word) -> Result<Word, Failure> {
+    /// What goes in place of a word of the copy with this number. *GC point.*
+    fn wrap_word(&mut self, thread: &mut Thread, place: usize, word: Word) -> Result<Word, Failure> {
         let object = word.object();
         if !self.is_copied(thread, object) {
             return wrap(thread, word, self.from, self.to);
         }
-        match self.copies.find(thread, object, COPY) {
-            Some(copy) => Ok(copy),
-            None => self.add(thread, object),
+        let is_array = object.layout().format() == Format::Array;
+        let found = self.copies.number_of(thread, object, COPY);
+        let number = found.unwrap_or(self.copies.count());
+        let copy = match found {
+            Some(number) => self.copy_at(thread, number).word(),
+            None => self.add(thread, object)?,
+        };
+        let is_in_array = self.copy_at(thread, place).layout().format() == Format::Array;
+        if let Some(sharing) = self.sharing.as_mut().filter(|_| is_array && is_in_array) {
+            sharing.contains.push([place, number]);
         }
+        Ok(copy)
     }
 
     /// Whether an object goes as a copy. All instances of a class do, or none; many have the same class.
@@ -113,6 +136,42 @@ impl Copies {
         });
         thread.mutator.truncate_roots(depth);
         added
+    }
+}
+
+/// How arrays contain each other.
+#[derive(Default)]
+struct Sharing {
+    /// The number of an array and that of an element, as often as it is one.
+    contains: Vec<[usize; 2]>,
+}
+
+impl Sharing {
+    /// The words that a walk through trees meets again and again, of all arrays with numbers below `count`. Without end, if
+    /// an array is in itself.
+    fn repeated(&self, count: usize, words: impl Fn(usize) -> usize) -> usize {
+        let mut elements = vec![Vec::new(); count];
+        let mut containers = vec![0usize; count];
+        for &[array, element] in &self.contains {
+            elements[array].push(element);
+            containers[element] += 1;
+        }
+        // From the containers to their elements, which are met on each path to each container.
+        let mut ready: Vec<usize> = (0..count).filter(|&number| containers[number] == 0).collect();
+        let mut paths: Vec<usize> = containers.iter().map(|&count| usize::from(count == 0)).collect();
+        let (mut repeated, mut done) = (0usize, 0);
+        while let Some(number) = ready.pop() {
+            done += 1;
+            repeated = repeated.saturating_add((paths[number] - 1).saturating_mul(words(number)));
+            for &element in &elements[number] {
+                paths[element] = paths[element].saturating_add(paths[number]);
+                containers[element] -= 1;
+                if containers[element] == 0 {
+                    ready.push(element);
+                }
+            }
+        }
+        if done < count { usize::MAX } else { repeated }
     }
 }
 
