@@ -76,9 +76,12 @@ impl Thread {
         let is_counted = before.is_some();
         if is_counted || self.metering.is_for_tape {
             self.metering.is_for_tape = is_counted;
-            self.metering.counts_polls = is_counted;
             self.metering.taped = before.unwrap_or_default();
-            self.metering.fuel = if is_counted { Metering::UNLIMITED } else { 0 };
+            // A strand of a sandbox has begun to count for that.
+            if self.sandbox.is_none() {
+                self.metering.counts_polls = is_counted;
+                self.metering.fuel = if is_counted { Metering::UNLIMITED } else { 0 };
+            }
             self.reset_limit();
         }
     }
