@@ -689,6 +689,13 @@ impl SandboxRef {
     }
 }
 
+/// The most bytes that the strand which runs here may have at once, in a result of a primitive: the least budget of memory around it.
+/// None if there is no budget.
+pub fn largest_result(thread: &Thread) -> Option<usize> {
+    let budgets = thread.sandbox?.chain().filter_map(|sandbox| sandbox.budgets().heap);
+    budgets.min().map(|least| usize::try_from(least).unwrap_or(usize::MAX))
+}
+
 /// The running strand has made an immortal structure of this many bytes: they count for its sandboxes as long as these
 /// exist.
 pub fn count_kept(thread: &mut Thread, bytes: usize) {

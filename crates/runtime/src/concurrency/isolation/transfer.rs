@@ -94,7 +94,12 @@ impl Copies {
     }
 
     /// What goes in place of a word of the copy with this number. *GC point.*
-    fn wrap_word(&mut self, thread: &mut Thread, place: usize, word: Word) -> Result<Word, Failure> {
+    fn wrap_word(
+        &mut self,
+        thread: &mut Thread,
+        place: usize,
+        word: Word,
+    ) -> Result<Word, Failure> {
         let object = word.object();
         if !self.is_copied(thread, object) {
             return wrap(thread, word, self.from, self.to);
@@ -158,7 +163,8 @@ impl Sharing {
         }
         // From the containers to their elements, which are met on each path to each container.
         let mut ready: Vec<usize> = (0..count).filter(|&number| containers[number] == 0).collect();
-        let mut paths: Vec<usize> = containers.iter().map(|&count| usize::from(count == 0)).collect();
+        let mut paths: Vec<usize> =
+            containers.iter().map(|&count| usize::from(count == 0)).collect();
         let (mut repeated, mut done) = (0usize, 0);
         while let Some(number) = ready.pop() {
             done += 1;

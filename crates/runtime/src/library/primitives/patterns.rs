@@ -1,10 +1,8 @@
 //! Regular expressions: the primitives for searches and replacements. `lib/Regex.ns` calls them. A pattern is given as
 //! its text; compiled patterns are kept in a table.
 
-use std::sync::Arc;
-
 use squall_data::Problem;
-use squall_data::patterns::{self, Groups, Pattern};
+use squall_data::patterns::{self, Bounds, Groups};
 use squall_heap::Word;
 
 use super::{answer, problems};
@@ -14,58 +12,76 @@ use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::size_argument;
 use crate::objects::string::{make_string, text_argument};
+use crate::state::sandbox;
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("regexNames:", |thread, window| answer(names(thread, window))).by_bytes(),
+    Primitive::ordinary("regexNames:", names).in_pieces(),
     Primitive::ordinary("regex:in:from:", first).in_pieces(),
     Primitive::ordinary("regex:in:most:", all).in_pieces(),
     Primitive::ordinary("regex:in:replaceBy:most:", replaced).in_pieces(),
     Primitive::ordinary("regexQuoted:", |thread, window| answer(quoted(thread, window))).by_bytes(),
 ];
 
-/// The compiled form of the pattern in the first argument. *GC point.*
-fn compiled(thread: &mut Thread, window: Window) -> Result<Arc<Pattern>, Failure> {
-    let pattern = text_argument(window.get(0))?;
-    if pattern.len() > LONGEST_PATTERN {
-        return Err(Failure::argument(window.get(0)));
-    }
-    let (compiled, units) = thread.mutator.native(|| patterns::compiled(&pattern));
-    thread.charge(units);
-    compiled.map_err(|problem| problems::in_text(thread, &pattern, &problem))
+/// What the pattern of the strand that runs here may take.
+fn bounds(thread: &Thread) -> Bounds {
+    let longest = sandbox::largest_result(thread).unwrap_or(Bounds::LONGEST).min(Bounds::LONGEST);
+    Bounds { is_guests: thread.sandbox.is_some(), longest }
 }
 
-/// The pattern in the first argument, and the text in the second one. *GC point.*
-fn pattern_and_text(
-    thread: &mut Thread,
-    window: Window,
-) -> Result<(Arc<Pattern>, String), Failure> {
-    let pattern = compiled(thread, window)?;
-    let text = text_argument(window.get(1))?;
-    if !pattern.fits(&text) {
-        let problem = Problem::unlocated("the pattern is too large for so long a text".to_owned());
-        return Err(problems::in_text(thread, "", &problem));
+/// The text of the pattern in the first argument.
+fn pattern_argument(window: Window) -> Result<String, Failure> {
+    let pattern = text_argument(window.get(0))?;
+    match pattern.len() <= LONGEST_PATTERN {
+        true => Ok(pattern),
+        false => Err(Failure::argument(window.get(0))),
     }
-    Ok((pattern, text))
+}
+
+/// The pattern, and the text in the second argument.
+fn pattern_and_text(window: Window) -> Result<(String, String), Failure> {
+    Ok((pattern_argument(window)?, text_argument(window.get(1))?))
 }
 
 /// The most bytes of a pattern: it is compiled in one piece.
 const LONGEST_PATTERN: usize = 64 << 10;
 
+/// Does work with a pattern, in a text of this size. Outside, since it may be long in one piece. *GC point.*
+fn with_pattern<T: 'static>(
+    thread: &mut Thread,
+    (pattern, size): (String, usize),
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    conclude: impl FnOnce(&mut Thread, T) -> Result<Word, Failure> + Send + 'static,
+) -> Outcome {
+    let is_quick = patterns::is_quick(&pattern, bounds(thread));
+    let size = if is_quick { size } else { size.max(work::SMALL + 1) };
+    work::compute_beside(thread, size, work, move |thread, done| match done {
+        Ok(done) => conclude(thread, done),
+        Err(problem) => Err(problems::in_text(thread, &pattern, &problem)),
+    })
+}
+
 /// An array of the groups' names, nil for those without one. *GC point.*
-fn names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let pattern = compiled(thread, window)?;
-    let names: Vec<Option<&str>> = pattern.group_names().collect();
-    array::make_of(thread, names.len(), |thread, index| match names[index] {
-        Some(name) => make_string(thread, name),
-        None => Ok(Word::NIL),
+fn names(thread: &mut Thread, window: Window) -> Outcome {
+    let pattern = match pattern_argument(window) {
+        Ok(pattern) => pattern,
+        Err(failure) => return failure.into(),
+    };
+    let (text, bounds) = (pattern.clone(), bounds(thread));
+    let work = async move { patterns::compiled(&text, bounds).await };
+    with_pattern(thread, (pattern, 0), work, |thread, compiled| {
+        let names: Vec<Option<&str>> = compiled.group_names().collect();
+        array::make_of(thread, names.len(), |thread, index| match names[index] {
+            Some(name) => make_string(thread, name),
+            None => Ok(Word::NIL),
+        })
     })
 }
 
 /// The first match from an index on: an array of the groups' starts and ends, or nil. *GC point.*
 fn first(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
+    let arguments = pattern_and_text(window).and_then(|(pattern, text)| {
         let from = size_argument(window.get(2))?.checked_sub(1);
         Ok((pattern, text, from.ok_or(Failure::index(window.get(1), window.get(2)))?))
     });
@@ -73,9 +89,9 @@ fn first(thread: &mut Thread, window: Window) -> Outcome {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
-    let size = text.len();
-    let work = async move { patterns::first(&pattern, &text, from).await };
-    work::compute_beside(thread, size, work, |thread, found| match found {
+    let (size, expression, bounds) = (text.len(), pattern.clone(), bounds(thread));
+    let work = async move { patterns::first(&expression, bounds, &text, from).await };
+    with_pattern(thread, (pattern, size), work, |thread, found| match found {
         Some(groups) => make_groups(thread, &groups),
         None => Ok(Word::NIL),
     })
@@ -83,15 +99,15 @@ fn first(thread: &mut Thread, window: Window) -> Outcome {
 
 /// An array of all matches, each as for the first one. *GC point.*
 fn all(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = pattern_and_text(thread, window)
+    let arguments = pattern_and_text(window)
         .and_then(|(pattern, text)| Ok((pattern, text, size_argument(window.get(2))?)));
     let (pattern, text, most) = match arguments {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
-    let size = text.len();
-    let work = async move { patterns::all(&pattern, &text, most).await };
-    work::compute_beside(thread, size, work, |thread, matches| {
+    let (size, expression, bounds) = (text.len(), pattern.clone(), bounds(thread));
+    let work = async move { patterns::all(&expression, bounds, &text, most).await };
+    with_pattern(thread, (pattern, size), work, |thread, matches| {
         array::make_of(thread, matches.len(), |thread, index| make_groups(thread, &matches[index]))
     })
 }
@@ -109,16 +125,16 @@ fn make_groups(thread: &mut Thread, groups: &Groups) -> Result<Word, Failure> {
 
 /// *GC point.*
 fn replaced(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
+    let arguments = pattern_and_text(window).and_then(|(pattern, text)| {
         Ok((pattern, text, text_argument(window.get(2))?, size_argument(window.get(3))?))
     });
     let (pattern, text, template, most) = match arguments {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
-    let size = text.len() + template.len();
-    let work = async move { patterns::replaced(&pattern, &text, &template, most).await };
-    work::compute_beside(thread, size, work, |thread, replaced| match replaced {
+    let (size, expression, bounds) = (text.len() + template.len(), pattern.clone(), bounds(thread));
+    let work = async move { patterns::replaced(&expression, bounds, &text, &template, most).await };
+    with_pattern(thread, (pattern, size), work, |thread, replaced| match replaced {
         Some(replaced) => make_string(thread, &replaced),
         None => Err(Failure::out_of_memory()),
     })

@@ -280,7 +280,9 @@ impl Writes {
             entry.saved = overwritten.saved;
         }
         if mark.entries > FEW {
-            (mark.entries..self.entries.len()).rev().for_each(|number| self.remove_from_index(number));
+            (mark.entries..self.entries.len())
+                .rev()
+                .for_each(|number| self.remove_from_index(number));
             // The filter may know places that are not written any more.
         } else {
             self.index.clear();
