@@ -273,6 +273,8 @@ pub enum Helper {
     Admit,
     /// Takes memory for an object: `(thread, bytes)`, as a leaf; 0 if the collector has to run first, or counts.
     TakeMemory,
+    /// Counts the elements of a new array as fuel of a sandbox: `(thread, bytes)`, as a leaf; answers 0.
+    ChargeCopy,
     /// Draws fuel for polls that were counted: `(thread, again)`, as a leaf; 0 if there is not enough. Then `again` polls
     /// will be counted again.
     DrawFuel,

@@ -98,6 +98,7 @@ pub fn table() -> Helpers {
         slot_written: leaves::slot_written as *const () as usize,
         admit: leaves::admit as *const () as usize,
         take_memory: leaves::take_memory as *const () as usize,
+        charge_copy: leaves::charge_copy as *const () as usize,
         draw_fuel: leaves::draw_fuel as *const () as usize,
         element_written: leaves::element_written as *const () as usize,
         accesses: GuardedAccesses {

@@ -197,6 +197,8 @@ pub struct Helpers {
     pub admit: usize,
     /// `take_memory(thread, bytes)` answers an address or 0, and moves nothing.
     pub take_memory: usize,
+    /// `charge_copy(thread, bytes)`, which moves nothing.
+    pub charge_copy: usize,
     /// `draw_fuel(thread, again)` answers whether there was enough, and moves nothing.
     pub draw_fuel: usize,
     /// `element_written(thread, array, index, word)`, which moves nothing.
@@ -260,6 +262,8 @@ pub struct Stubs {
     pub admit: usize,
     /// Takes memory for an object, or answers 0: `take_memory(thread, bytes)`.
     pub take_memory: usize,
+    /// Counts the elements of a new array: `charge_copy(thread, bytes)`.
+    pub charge_copy: usize,
     /// Draws fuel for polls that were counted: `draw_fuel(thread, again)` answers whether there was enough.
     pub draw_fuel: usize,
     /// The same as `admit` for base code: the kind's address is in `rdi`, the word in `rsi`.
@@ -431,6 +435,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         slot_written,
         admit: helpers.admit,
         take_memory: helpers.take_memory,
+        charge_copy: helpers.charge_copy,
         draw_fuel: helpers.draw_fuel,
         admit_in_base,
         element_written,

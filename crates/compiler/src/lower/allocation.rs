@@ -35,6 +35,9 @@ const MOST_ELEMENTS: u32 = words::LARGE_OBJECT / words::WORD_BYTES - WORDS_BEFOR
 /// The most elements of an array of the helper's memory, which machine code fills without a poll.
 const MOST_ELEMENTS_AT_ONCE: i64 = 1 << 16;
 
+/// Arrays with fewer bytes of elements cost no fuel: `Thread::charge_copy`.
+const BYTES_WITHOUT_COST: i64 = 256;
+
 /// Where an allocation goes if the window has no room.
 #[derive(Clone, Copy)]
 enum Lack {
@@ -142,7 +145,23 @@ impl Lowering<'_, '_> {
         let first = self.b.ins().iadd_imm_s(start, before);
         let end = self.b.ins().iadd(start, bytes);
         self.fill_with_nil(first, end);
+        self.charge_elements(elements);
         object
+    }
+
+    /// Counts the bytes of an array's elements as fuel, as the primitive does; those of a short array cost none.
+    fn charge_elements(&mut self, bytes: ir::Value) {
+        if self.fuel.is_none() {
+            return;
+        }
+        let (long, done) = (self.cold_block(), self.b.create_block());
+        let is_short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, bytes, BYTES_WITHOUT_COST);
+        self.b.ins().brif(is_short, done, &[], long, &[]);
+        self.b.switch_to_block(long);
+        let (thread, helper) = (self.thread(), self.symbol(Symbol::Helper(Helper::ChargeCopy)));
+        self.call_address(CallConv::SystemV, helper, &[thread, bytes]);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(done);
     }
 
     /// Writes nil from an address up to another one.

@@ -380,5 +380,6 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::DrawFuel => 13,
         Helper::ShortForm => 14,
         Helper::TakeMemory => 15,
+        Helper::ChargeCopy => 16,
     }
 }

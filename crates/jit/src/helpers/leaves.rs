@@ -128,6 +128,12 @@ pub extern "C" fn take_memory(thread: &mut Thread, bytes: usize) -> usize {
     thread.mutator.take_at_once(bytes).map_or(0, NonZeroUsize::get)
 }
 
+/// Counts so many bytes of a new array as fuel, if the strand is in a sandbox, as the primitive does.
+pub extern "C" fn charge_copy(thread: &mut Thread, bytes: usize) -> u64 {
+    thread.charge_copy(bytes);
+    0
+}
+
 /// Draws fuel for polls that the code has counted; whether there was enough. Otherwise so many polls are counted again.
 pub extern "C" fn draw_fuel(thread: &mut Thread, again: u64) -> u64 {
     let is_paid = metering::draw_fuel(thread);

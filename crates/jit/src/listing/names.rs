@@ -80,6 +80,7 @@ fn shared() -> Vec<(usize, String)> {
         (stubs.leaf, "leaf".to_owned()),
         (stubs.admit, "admit".to_owned()),
         (stubs.take_memory, "take memory".to_owned()),
+        (stubs.charge_copy, "charge copy".to_owned()),
         (stubs.draw_fuel, "draw fuel".to_owned()),
         (accesses.load_slot, "load guarded slot".to_owned()),
         (accesses.store_slot, "store guarded slot".to_owned()),

@@ -382,6 +382,7 @@ impl Facts for RuntimeFacts<'_> {
             Symbol::Helper(Helper::ShortForm) => self.stubs.short_form,
             Symbol::Helper(Helper::Admit) => self.stubs.admit,
             Symbol::Helper(Helper::TakeMemory) => self.stubs.take_memory,
+            Symbol::Helper(Helper::ChargeCopy) => self.stubs.charge_copy,
             Symbol::Helper(Helper::DrawFuel) => self.stubs.draw_fuel,
             Symbol::Helper(Helper::LoadGuardedSlot) => self.stubs.accesses.load_slot,
             Symbol::Helper(Helper::StoreGuardedSlot) => self.stubs.accesses.store_slot,

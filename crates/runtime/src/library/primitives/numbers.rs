@@ -54,12 +54,14 @@ pub static PRIMITIVES: &[Primitive] = &[
         "number:dividedBy:",
         |_, left, right| Word::from_double(immediate_double(left)? / immediate_double(right)?),
         |thread, window| answer(divide(thread, window)),
-    ),
+    )
+    .by_bytes(),
     Primitive::ordinary("number:raisedTo:", |thread, window| {
         answer(operands(window).and_then(|(left, right)| {
             make_double(thread, left.to_double().powf(right.to_double()))
         }))
-    }),
+    })
+    .by_bytes(),
     Primitive::with_leaf(
         "number:equals:",
         |_, left, right| short_equality(left, right, true),
@@ -104,27 +106,32 @@ pub static PRIMITIVES: &[Primitive] = &[
         "numberSquareRoot:",
         |_, number, _| Word::from_double(immediate_double(number)?.sqrt()),
         |thread, window| function(thread, window, f64::sqrt),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "numberSine:",
         |_, number, _| Word::from_double(immediate_double(number)?.sin()),
         |thread, window| function(thread, window, f64::sin),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "numberCosine:",
         |_, number, _| Word::from_double(immediate_double(number)?.cos()),
         |thread, window| function(thread, window, f64::cos),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "numberExponential:",
         |_, number, _| Word::from_double(immediate_double(number)?.exp()),
         |thread, window| function(thread, window, f64::exp),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "numberLogarithm:",
         |_, number, _| Word::from_double(immediate_double(number)?.ln()),
         |thread, window| function(thread, window, f64::ln),
-    ),
+    )
+    .by_bytes(),
     Primitive::ordinary("numberAsString:", as_string).in_pieces(),
     Primitive::ordinary("numberHash:", hash).by_bytes(),
     Primitive::with_leaf(
@@ -177,10 +184,12 @@ pub static PRIMITIVES: &[Primitive] = &[
     .by_bytes(),
     Primitive::ordinary("integerSigned32:", |thread, window| {
         low_32_bits(thread, window, |low| i64::from(low as i32))
-    }),
+    })
+    .by_bytes(),
     Primitive::ordinary("integerUnsigned32:", |thread, window| {
         low_32_bits(thread, window, i64::from)
-    }),
+    })
+    .by_bytes(),
     Primitive::ordinary("integerFromString:", from_string).in_pieces(),
     Primitive::ordinary("doubleFromString:", |thread, window| {
         answer(text_argument(window.get(0)).and_then(|text| {
