@@ -16,9 +16,30 @@ pub fn read(text: &str) -> Result<toml::Table, Problem> {
 /// The document for the text of a JSON object. `null`, and a document that is no object, is a problem.
 pub fn written(json: &str) -> Result<String, Problem> {
     let value: toml::Value = tree::read(json)?;
+    let Value::Table(table) = &value else {
+        return Err(Problem::unlocated("a TOML document is a dictionary"));
+    };
+    if length_of_headers(&value, 0) > LONGEST_HEADERS {
+        return Err(Problem::unlocated("the names of tables in tables are too long"));
+    }
+    toml::to_string_pretty(table).map_err(Problem::unlocated)
+}
+
+/// The most bytes of headers. Each header has the names of all tables around its own, so a short document may have long ones.
+const LONGEST_HEADERS: usize = 4 << 20;
+
+/// How many bytes the headers of the tables in a value take, if those around it have names of `around` bytes.
+fn length_of_headers(value: &Value, around: usize) -> usize {
+    let sum = |parts: &mut dyn Iterator<Item = usize>| parts.fold(0, usize::saturating_add);
     match value {
-        Value::Table(table) => toml::to_string_pretty(&table).map_err(Problem::unlocated),
-        _ => Err(Problem::unlocated("a TOML document is a dictionary")),
+        Value::Table(table) => {
+            let inner = |(name, value): (&String, &Value)| {
+                length_of_headers(value, around + name.len() + 1)
+            };
+            sum(&mut table.iter().map(inner)).saturating_add(around)
+        }
+        Value::Array(array) => sum(&mut array.iter().map(|value| length_of_headers(value, around))),
+        _ => 0,
     }
 }
 
@@ -110,5 +131,22 @@ mod tree {
             let keys = self.keys.split_off(self.keys.len() - members.len());
             self.push(Value::Table(keys.into_iter().zip(members).collect()))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_not_repeated_without_end() {
+        let document = |name: &str, tables: usize| {
+            let inner: Vec<String> =
+                (0..tables).map(|it| format!(r#""t{it}": {{"a": 1}}"#)).collect();
+            format!(r#"{{"{name}": {{{}}}}}"#, inner.join(","))
+        };
+        let written_length = |json: &str| written(json).map(|text| text.len());
+        assert!(written_length(&document("name", 100)).is_ok_and(|length| length < 3000));
+        assert!(written_length(&document(&"n".repeat(100_000), 1000)).is_err());
     }
 }

@@ -10,8 +10,9 @@ use squall_newspeak::Source;
 use squall_newspeak::ast::{Ast, ExpressionKind, Literal, Receiver};
 use squall_newspeak::entities::{ExpressionId, MessageId};
 use squall_runtime::library::inspection;
+use squall_runtime::library::primitives::decimal::format_double;
 use squall_runtime::objects::number::Number;
-use squall_runtime::objects::string::{Text, make_string};
+use squall_runtime::objects::string::{Text, make_string, symbol_object};
 
 use crate::stopped::{RECEIVER, Stopped};
 use crate::watches::Target;
@@ -32,6 +33,8 @@ pub enum Value {
     Double(f64),
     /// A text that is no object.
     Text(String),
+    /// The name of a symbol that is no object.
+    Symbol(String),
 }
 
 impl Value {
@@ -41,8 +44,9 @@ impl Value {
             Value::Object(word) => inspection::text(stopped.thread.vm, *word),
             Value::Boolean(holds) => holds.to_string(),
             Value::Integer(value) => value.to_string(),
-            Value::Double(value) => value.to_string(),
+            Value::Double(value) => format_double(*value),
             Value::Text(text) => text.clone(),
+            Value::Symbol(name) => format!("#{name}"),
         }
     }
 }
@@ -161,6 +165,15 @@ fn boolean(word: Word) -> Option<bool> {
     }
 }
 
+/// A value that can be compared: a symbol by its text.
+fn comparable(value: Value) -> Value {
+    match value {
+        Value::Object(word) => opened(word),
+        Value::Symbol(name) => Value::Text(name),
+        _ => value,
+    }
+}
+
 /// A word as a value that can be compared.
 fn opened(word: Word) -> Value {
     if let Some(holds) = boolean(word) {
@@ -202,7 +215,7 @@ impl Evaluation<'_> {
             Literal::Integer(value) => Value::Integer(value),
             Literal::Double(value) => Value::Double(value),
             Literal::String(text) => Value::Text(self.ast[text].to_owned()),
-            Literal::Symbol(name) => Value::Text(self.ast[name].to_owned()),
+            Literal::Symbol(name) => Value::Symbol(self.ast[name].to_owned()),
             Literal::BigInteger(_) => {
                 return Err("such large integers are not computed here".into());
             }
@@ -274,7 +287,7 @@ impl Evaluation<'_> {
                 _ => {}
             }
         }
-        let receiver = if let Value::Object(word) = receiver { opened(word) } else { receiver };
+        let receiver = comparable(receiver);
         match (receiver, selector) {
             (Value::Boolean(holds), "not") => Ok(Value::Boolean(!holds)),
             (Value::Text(text), "size") => Ok(Value::Integer(text.chars().count() as i64)),
@@ -288,8 +301,7 @@ fn unknown(selector: &str) -> String {
 }
 
 fn binary(left: Value, selector: &str, right: Value) -> Result<Value, String> {
-    let open = |value| if let Value::Object(word) = value { opened(word) } else { value };
-    let (left, right) = (open(left), open(right));
+    let (left, right) = (comparable(left), comparable(right));
     if matches!(selector, "=" | "<>") {
         let are_equal = match (&left, &right) {
             (Value::Integer(left), Value::Double(right)) => *left as f64 == *right,
@@ -363,6 +375,10 @@ pub fn word_of(stopped: &mut Stopped, value: Value) -> Result<Word, String> {
             .map_err(|_| "there is no memory for it".into()),
         Value::Text(text) => {
             make_string(stopped.thread, &text).map_err(|_| "there is no memory for it".into())
+        }
+        Value::Symbol(name) => {
+            let symbol = stopped.thread.vm.symbol(&name);
+            symbol_object(stopped.thread, symbol).map_err(|_| "there is no memory for it".into())
         }
     }
 }

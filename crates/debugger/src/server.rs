@@ -76,6 +76,11 @@ impl Pause {
         self.is_idle || !self.strands.is_empty()
     }
 
+    /// Whether a request names a strand that has not stopped.
+    fn is_other(&self, named: Option<u64>) -> bool {
+        named.is_some_and(|strand| !self.strands.contains_key(&strand))
+    }
+
     /// The strand that a request means: the named one, or else the last one.
     fn strand(&self, named: Option<u64>) -> Option<u64> {
         let named = named.filter(|strand| self.strands.contains_key(strand));
@@ -564,6 +569,11 @@ impl Server {
         let named = arguments["threadId"].as_u64();
         let is_single = step.is_some() || arguments["singleThread"] == true;
         let strands = match self.control.scope() {
+            Scope::All if step.is_some() && pause.is_other(named) => {
+                return Err(
+                    "this strand waits for the one that has stopped, which alone can step".into()
+                );
+            }
             Scope::All => pause.strand(named).into_iter().collect(),
             _ if is_single => {
                 let named = named.filter(|strand| pause.strands.contains_key(strand));

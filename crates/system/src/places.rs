@@ -11,7 +11,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -31,6 +31,22 @@ pub enum Place {
         /// The path from there, of plain names; empty for the root itself.
         rest: PathBuf,
     },
+}
+
+/// Whether a file is the memory of a process, `mem` in Linux' file system of processes, under whatever name it was opened.
+#[cfg(target_os = "linux")]
+fn is_memory(file: &File) -> bool {
+    let is_of_process =
+        rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == rustix::fs::PROC_SUPER_MAGIC);
+    let link = || format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    is_of_process
+        && fs::read_link(link())
+            .is_ok_and(|path| path.file_name().is_some_and(|name| name == "mem"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_memory(_: &File) -> bool {
+    false
 }
 
 /// How a file is opened.
@@ -69,8 +85,19 @@ impl Opening {
 }
 
 impl Place {
-    /// Opens the file.
+    /// Opens the file. The memory of a process is none: whoever writes there can do all that the process may, and worse.
     pub fn open(&self, opening: Opening) -> io::Result<File> {
+        let file = self.open_any(opening)?;
+        match is_memory(&file) {
+            true => Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                "the memory of a process is no file for programs",
+            )),
+            false => Ok(file),
+        }
+    }
+
+    fn open_any(&self, opening: Opening) -> io::Result<File> {
         match self {
             Place::Anywhere(path) => opening.options().open(path),
             Place::Beneath { root, rest } if rest.as_os_str().is_empty() => {

@@ -360,8 +360,10 @@ impl Op {
             Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall | Op::GuardImmediate
         );
         let only_reads = matches!(self.effect(), Effect::Pure | Effect::Read);
-        // Nobody can tell whether an object was made that nothing has.
-        only_reads || only_computes || self.allocates() || matches!(self, Op::LoadFrame(_))
+        // Nobody can tell whether an object was made that nothing has; but there may be no memory for a long array, and it costs
+        // fuel.
+        let only_makes = self.allocates() && !matches!(self, Op::NewArrayOf(_));
+        only_reads || only_computes || only_makes || matches!(self, Op::LoadFrame(_))
     }
 
     /// Whether it makes an object.

@@ -99,7 +99,7 @@ impl Stalls {
                 let trace = stack_traces::render_strand(strand, strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }
-            sandbox::lose(strand, tracer);
+            sandbox::ends::lose(strand, tracer);
             if let Some(vat) = strand.vat() {
                 vat.lose_turn(strand);
             }

@@ -121,9 +121,12 @@ impl Table {
         (0..self.entries.len() as u32).filter_map(|place| self.message(place))
     }
 
-    /// Those that strands of a sandbox have sent, or of sandboxes in it.
-    fn messages_of(&self, sandbox: SandboxRef) -> impl Iterator<Item = (TimerKey, Object)> {
-        let inner = self.of_sandboxes.values().filter(move |(sender, _)| sender.is_in(sandbox));
+    /// Those that strands of some sandboxes have sent.
+    fn messages_of(
+        &self,
+        is_one: impl Fn(SandboxRef) -> bool,
+    ) -> impl Iterator<Item = (TimerKey, Object)> {
+        let inner = self.of_sandboxes.values().filter(move |(sender, _)| is_one(*sender));
         inner.flat_map(|(_, places)| places).filter_map(|&place| self.message(place))
     }
 
@@ -294,22 +297,34 @@ impl Timers {
         });
     }
 
-    /// Drops the messages that are due later and that strands of a sandbox have sent.
-    pub fn drop_messages_of(&self, vm: &Vm, sandbox: SandboxRef) {
-        self.drop_those(vm, |table| table.messages_of(sandbox).map(|(key, _)| key).collect());
+    /// Drops messages that are due later and that strands of some sandboxes have sent; whether those were all.
+    pub fn drop_messages_of(&self, vm: &Vm, sandboxes: &[SandboxRef]) -> bool {
+        /// So many are dropped in a few milliseconds.
+        const TOGETHER: usize = 5000;
+        let is_in = |sender: SandboxRef| sender.chain().any(|around| sandboxes.contains(&around));
+        // Most sandboxes are not over, which is soon told.
+        let is_one = |sender: SandboxRef| sender.is_over() && is_in(sender);
+        let dropped = self.drop_those(vm, |table| {
+            table.messages_of(is_one).map(|(key, _)| key).take(TOGETHER).collect()
+        });
+        dropped < TOGETHER
     }
 
-    fn drop_those(&self, vm: &Vm, those: impl FnOnce(&Table) -> Vec<TimerKey>) {
+    /// Drops messages; answers how many.
+    fn drop_those(&self, vm: &Vm, those: impl FnOnce(&Table) -> Vec<TimerKey>) -> usize {
         let mut table = self.inner.lock();
         let keys = those(&table).into_iter();
         let taken: Vec<_> = keys.filter_map(|key| Some((key, table.take(key)?))).collect();
         drop(table);
+        let count = taken.len();
         taken.into_iter().for_each(|(key, entry)| release(vm, key, entry));
+        count
     }
 
     /// Calls this with each message that is due later and that strands of a sandbox have sent, while all mutators stand.
     pub(crate) fn visit_messages_of(&self, sandbox: SandboxRef, mut visit: impl FnMut(Object)) {
-        self.inner.lock().messages_of(sandbox).for_each(|(_, message)| visit(message));
+        let is_in = |sender: SandboxRef| sender.is_in(sandbox);
+        self.inner.lock().messages_of(is_in).for_each(|(_, message)| visit(message));
     }
 
     /// A timer's time has come: an item for it is about to be in a run queue.

@@ -31,6 +31,8 @@ pub enum Cost {
     /// A pass over the arguments, at least a thousand million bytes in a second. It is counted for each call, by the size
     /// of the arguments; the size of new objects is counted when they are made.
     Bytes,
+    /// The same, but slower: in a sandbox, the arguments have two megabytes at most, since others wait meanwhile.
+    FewBytes,
     /// More. It is done in [pieces](crate::library::work), which are counted.
     Pieces,
 }

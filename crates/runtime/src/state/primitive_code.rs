@@ -3,10 +3,13 @@
 
 use squall_heap::{Format, WORD_BYTES, Word};
 
-use crate::model::outcome::{Meeting, Outcome};
+use crate::model::outcome::{Failure, FailureReason, Meeting, Outcome};
 use crate::model::primitive::{Code, Cost, Primitive, Shape};
 use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
+
+/// The most bytes that a slow primitive passes over in a sandbox.
+const FEW_BYTES: usize = 2 << 20;
 
 /// The code of a primitive.
 pub type PrimitiveFunction = fn(&mut Thread, Window) -> Outcome;
@@ -87,6 +90,11 @@ impl Primitive {
         Primitive { cost: Cost::Bytes, ..self }
     }
 
+    /// The same, slowly, so that guests have few bytes.
+    pub const fn by_few_bytes(self) -> Primitive {
+        Primitive { cost: Cost::FewBytes, ..self }
+    }
+
     /// The same, done in pieces if there is much to do.
     pub const fn in_pieces(self) -> Primitive {
         Primitive { cost: Cost::Pieces, ..self }
@@ -98,8 +106,12 @@ impl Primitive {
         if let Some(value) = self.run_leaf(thread.vm, window) {
             return Outcome::Return(value);
         }
-        if self.cost == Cost::Bytes && thread.sandbox.is_some() {
-            thread.charge_bytes(bytes_of(window));
+        if matches!(self.cost, Cost::Bytes | Cost::FewBytes) && thread.sandbox.is_some() {
+            let bytes = bytes_of(window);
+            thread.charge_bytes(bytes);
+            if self.cost == Cost::FewBytes && bytes > FEW_BYTES {
+                return Failure::new(FailureReason::MessageTooLarge).into();
+            }
         }
         // SAFETY: only `shaped` makes the code of a primitive, from a function of this type.
         let run = unsafe { std::mem::transmute::<*const (), PrimitiveFunction>(self.code.0) };

@@ -9,7 +9,7 @@
 //! atomics that any thread changes; the other fields are written before another thread knows the sandbox.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::ptr;
 use std::sync::atomic::{
@@ -141,6 +141,8 @@ pub struct Sandbox {
     pub(crate) measured: AtomicI64,
     /// Vats and sandboxes in it.
     pub(crate) members: AtomicUsize,
+    /// Sandboxes in it, and in those, whose objects may live.
+    inner: AtomicUsize,
     /// Whether a message of it may wait outside.
     pub(crate) sends: AtomicBool,
     /// Its messages outside whose turns have not begun.
@@ -270,6 +272,11 @@ impl SandboxRef {
         self.0.sends.load(Ordering::Relaxed)
     }
 
+    /// How many sandboxes are in it, at any depth, whose objects were not found to be dead.
+    pub(crate) fn inner_count(self) -> usize {
+        self.0.inner.load(Ordering::Relaxed)
+    }
+
     /// A vat or a sandbox in it has been made, or its end is to be dealt with.
     pub(crate) fn add_member(self) {
         self.0.members.fetch_add(1, Ordering::Relaxed);
@@ -356,6 +363,8 @@ pub struct Sandboxes {
 struct Table {
     used: Vec<SandboxRef>,
     free: Vec<SandboxRef>,
+    /// Those that are over, with which nobody has dealt.
+    ending: VecDeque<SandboxRef>,
 }
 
 impl Sandboxes {
@@ -385,6 +394,20 @@ impl Sandboxes {
         let sandbox = free.unwrap_or_else(|| SandboxRef(Box::leak(Box::new(Sandbox::new()))));
         table.used.push(sandbox);
         sandbox
+    }
+
+    /// A sandbox is over. Whether it is the only one that waits to be dealt with.
+    pub(crate) fn add_ending(&self, sandbox: SandboxRef) -> bool {
+        let mut table = self.table.lock();
+        table.ending.push_back(sandbox);
+        table.ending.len() == 1
+    }
+
+    /// Takes some that are over, at most so many; and whether those are all.
+    pub(crate) fn take_ending(&self, most: usize) -> (Vec<SandboxRef>, bool) {
+        let ending = &mut self.table.lock().ending;
+        let taken = ending.drain(..most.min(ending.len())).collect();
+        (taken, ending.is_empty())
     }
 
     pub(crate) fn used(&self) -> Vec<SandboxRef> {
@@ -421,10 +444,11 @@ impl Sandboxes {
     /// Follows the objects that survive, and frees the sandboxes of the others; answers how many. The orphans of a sandbox
     /// that is freed break when the next one around it ends.
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> usize {
-        let Table { used, free } = &mut *self.table.lock();
+        let Table { used, free, .. } = &mut *self.table.lock();
         let (survivors, dead): (Vec<SandboxRef>, Vec<SandboxRef>) =
             used.iter().partition(|sandbox| sandbox.0.object.update(tracer));
         for sandbox in &dead {
+            sandbox.chain().skip(1).for_each(|it| _ = it.0.inner.fetch_sub(1, Ordering::Relaxed));
             let mut orphans = std::mem::take(&mut *sandbox.0.orphans.lock());
             let survives = |each: &SandboxRef| survivors.iter().any(|it| ptr::eq(it.0, each.0));
             // Most sandboxes have no orphans, so few searches are made.
@@ -481,6 +505,7 @@ impl Sandbox {
             overdraft: AtomicI64::new(0),
             is_due: AtomicBool::new(false),
             members: AtomicUsize::new(0),
+            inner: AtomicUsize::new(0),
             sends: AtomicBool::new(false),
             untaken: AtomicI64::new(0),
             has_senders: AtomicBool::new(false),
@@ -500,6 +525,8 @@ impl Sandbox {
         *self.name.lock() = shown(&name);
         self.report.lock().clear();
         self.parent.set(parent);
+        let around = parent.into_iter().flat_map(SandboxRef::chain);
+        around.for_each(|around| _ = around.0.inner.fetch_add(1, Ordering::Relaxed));
         self.budgets.set(budgets);
         *self.grants.lock() = grants.within(parent);
         self.exit_code.set(None);

@@ -4,7 +4,7 @@
 //! command. So a session is a text of commands and answers, which tests compare.
 
 use std::ffi::OsString;
-use std::io::{BufRead, IsTerminal, stdin};
+use std::io::{BufRead, ErrorKind, IsTerminal, stdin};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustyline::error::ReadlineError;
 use serde_json::{Value as Json, json};
 use squall_debugger::client::{Client, Next};
 
@@ -158,7 +159,7 @@ impl Session {
     fn serve(mut self) -> Result<Exit, Exit> {
         let is_terminal = stdin().is_terminal();
         let mut editor = rustyline::DefaultEditor::new().map_err(|_| Exit::Failure)?;
-        let mut lines = stdin().lock().lines();
+        let mut lines = stdin().lock().split(b'\n');
         let mut last = String::new();
         while self.ended.is_none() {
             let line = match is_terminal {
@@ -167,11 +168,18 @@ impl Session {
                         _ = editor.add_history_entry(&line);
                         line
                     }
-                    Err(rustyline::error::ReadlineError::Interrupted) => continue,
+                    Err(ReadlineError::Interrupted) => continue,
+                    Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                        print("this is no text in UTF-8\n");
+                        continue;
+                    }
                     Err(_) => break,
                 },
                 false => match lines.next() {
                     Some(Ok(line)) => {
+                        // What is no text is no command, either, which the answer says.
+                        let line = String::from_utf8_lossy(&line);
+                        let line = line.strip_suffix('\r').unwrap_or(&line).to_owned();
                         print(&format!("debug> {line}\n"));
                         line
                     }

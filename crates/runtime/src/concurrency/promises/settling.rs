@@ -110,7 +110,7 @@ pub fn follow(thread: &mut Thread, here: VatRef, promise: Object, other: Object)
         && !leaving::is_within(owner(promise).sandbox(), sandbox)
     {
         // Others wait for it: if nobody has settled it when the sandbox ends, that does.
-        sandbox::add_awaited(thread, sandbox, other.word());
+        sandbox::ends::add_awaited(thread, sandbox, other.word());
     }
     let depth = thread.mutator.root_depth();
     let (promise, other) =

@@ -6,6 +6,8 @@
 //! | this one | sandboxes as a tree; the strands and vats of one; the end of one |
 //! | [`grants`] | the access of a sandbox to the world |
 //! | [`metering`] | the consumption of the running strand |
+//! | [`ends`] | what is done when sandboxes have ended |
+//! | [`blocking`] | the native threads that wait for the system |
 //! | [`backlog`] | the messages that wait outside |
 //! | [`memory`] | the bytes reachable from a sandbox |
 //!
@@ -26,9 +28,8 @@
 //! # The end
 //!
 //! A strand that finds a budget used up reports that to the sandbox, which is *over* from then on. Its strands do not
-//! continue: each entry into a strand checks whether its sandbox is over, and so does each poll. An *errand*
-//! (`embedding/errands.rs`) ends the parked strands, reports, and settles the promise for the end. A strand that is
-//! ended in this way leaves all its activations at once: no handler and no `ensure:` block runs, since it could run for
+//! continue: each entry into a strand checks whether its sandbox is over, and so does each poll. [`ends`] ends the
+//! parked strands, reports, and settles the promise for the end. A strand that is ended in this way leaves all its activations at once: no handler and no `ensure:` block runs, since it could run for
 //! ever. Only frames of C are left by returning to them.
 //!
 //! Nothing else is touched. Promises for the results of its strands and of messages to its actors break. A strand that
@@ -38,20 +39,16 @@
 //! Native parts are never freed, but used again once nothing belongs to them and their object is dead.
 
 pub mod backlog;
+pub mod blocking;
+pub mod ends;
 pub mod grants;
 pub mod memory;
 pub mod metering;
 
-use std::sync::atomic::Ordering;
-
 use squall_events::Kind;
-use squall_heap::{Object, Tracer, Word};
+use squall_heap::{CollectionKind, Object, Word};
 
-use crate::concurrency::embedding::errands;
 use crate::concurrency::isolation;
-use crate::concurrency::outputs;
-use crate::concurrency::promises;
-use crate::concurrency::strands;
 use crate::execution::stack_traces;
 use crate::execution::unwind;
 use crate::model::known::{self, KnownClass};
@@ -60,8 +57,7 @@ use crate::objects::string::{make_string, symbol_object};
 use crate::state::items::{Item, ItemKind};
 use crate::state::recording;
 use crate::state::replays;
-use crate::state::sandbox::{self as state, Budgets, Grants, Reason, SandboxRef, slots};
-use crate::state::strand::{Ending, Standing, StrandRef};
+use crate::state::sandbox::{Budgets, Grants, Reason, SandboxRef, slots};
 use crate::state::thread::{Thread, Window, allocated};
 use crate::state::vm::Vm;
 
@@ -75,8 +71,10 @@ pub fn make(
     window: Option<(Window, usize)>,
 ) -> Result<Object, Failure> {
     if thread.sandbox.is_some_and(|around| around.chain().count() >= MOST_NESTED) {
-        let what = make_string(thread, "a sandbox in so many sandboxes")?;
-        return Err(Failure::with(FailureReason::NotSupported, what, Word::NIL));
+        return Err(not_supported(thread, "a sandbox in so many sandboxes")?);
+    }
+    if !has_room(thread) {
+        return Err(not_supported(thread, "another sandbox in one that has so many")?);
     }
     thread.vm.scheduler.divide(group_of);
     make_in_program(thread, name, budgets, grants, window)
@@ -84,6 +82,32 @@ pub fn make(
 
 /// How many sandboxes there may be around a new one. A measurement of memory walks over the objects of each.
 const MOST_NESTED: usize = 8;
+
+/// How many there may be in another one, at any depth. Collections and ends walk over all sandboxes.
+const MOST_INNER: usize = 1000;
+
+/// What the collection costs that finds out which sandboxes are dead.
+const FUEL_FOR_A_COLLECTION: usize = 100_000;
+
+/// Whether the sandboxes around the running strand have room for another one. *GC point.*
+fn has_room(thread: &mut Thread) -> bool {
+    let Some(sandbox) = thread.sandbox else { return true };
+    // The program itself may have any number.
+    let is_guests = |around: &SandboxRef| around.0.exit_code.get().is_none();
+    let is_full =
+        || sandbox.chain().filter(is_guests).any(|around| around.inner_count() >= MOST_INNER);
+    if is_full() {
+        thread.charge(FUEL_FOR_A_COLLECTION);
+        thread.mutator.collect(CollectionKind::Full);
+    }
+    !is_full()
+}
+
+/// *GC point.*
+fn not_supported(thread: &mut Thread, what: &str) -> Result<Failure, Failure> {
+    let what = make_string(thread, what)?;
+    Ok(Failure::with(FailureReason::NotSupported, what, Word::NIL))
+}
 
 /// The group of an item for the scheduler, which shares time between groups: the outermost sandbox that it belongs to,
 /// but the program's.
@@ -202,12 +226,7 @@ pub fn terminate(vm: &'static Vm, sandbox: SandboxRef) -> bool {
 fn end(vm: &'static Vm, sandbox: SandboxRef, reason: Reason, report: String) -> bool {
     let ended = sandbox.end(reason, report);
     if ended {
-        // The errand counts as a member: nothing else may refer to the sandbox any more.
-        sandbox.add_member();
-        errands::leave(vm, move |thread| {
-            clear(thread, sandbox);
-            sandbox.remove_member();
-        });
+        ends::leave(vm, sandbox);
     }
     ended
 }
@@ -221,120 +240,4 @@ pub fn note_over(thread: &mut Thread) {
         None => (Reason::Terminated, String::new()),
     };
     end(thread.vm, sandbox, reason, report);
-}
-
-/// Ends the strands of a sandbox that is over, reports that, and settles the promise for it. *GC point.*
-fn clear(thread: &mut Thread, sandbox: SandboxRef) {
-    thread.note(Kind::SandboxEnded, || [recording::number_of_object(sandbox.object())]);
-    let vm = thread.vm;
-    let reason = Reason::of(sandbox.0.reason.load(Ordering::Acquire));
-    // A guest that may not write writes no reports of its own sandboxes, either.
-    let around = sandbox.chain().nth(1);
-    let is_shown = around.is_none_or(|around| around.refusing(grants::CONSOLE).is_none());
-    outputs::write_report(thread, sandbox, reason != Reason::Terminated && is_shown);
-    let inner = vm.sandboxes.used().into_iter().filter(|other| other.is_in(sandbox));
-    inner.for_each(|inner| vm.sandboxes.set_not_due(inner));
-    end_strands(thread, sandbox);
-    break_lost(thread, sandbox, PATIENCE);
-    vm.concurrency().timers.drop_messages_of(vm, sandbox);
-    if let Some(code) = sandbox.0.exit_code.get() {
-        return vm.end(code);
-    }
-    let symbol = vm.symbol(reason.name());
-    // Without memory for the word, that there is an end is news enough.
-    let word = symbol_object(thread, symbol).unwrap_or(Word::TRUE);
-    let object = sandbox.0.object.get().object();
-    if let Some(promise) = object.slot(slots::PROMISE).as_object() {
-        promises::resolve(thread, promises::owner(promise), promise, word);
-    }
-}
-
-/// Wakes the strands that are parked, to end, and makes those poll that run.
-fn end_strands(thread: &mut Thread, sandbox: SandboxRef) {
-    let vm = thread.vm;
-    let is_in = |strand: &StrandRef| strand.sandbox().is_some_and(|other| other.is_in(sandbox));
-    thread.message.clear();
-    let Thread { mutator, message, .. } = thread;
-    // While nothing runs, strands and their objects belong together; and the message is a root.
-    mutator.native(|| {
-        vm.heap.while_stopped(|| {
-            let strands = vm.strands.all().into_iter().filter(is_in);
-            message.extend(strands.map(|strand| strand.object.get()));
-        });
-    });
-    for index in 0..thread.message.len() {
-        let object = thread.message[index].object();
-        // In a replay, some have still to do what they have done in the recording.
-        if StrandRef::of_object(object).is_none_or(|strand| thread.ends_now(strand)) {
-            _ = strands::terminate(thread, object);
-        }
-    }
-    thread.message.clear();
-}
-
-/// The collector found a strand to be lost. If its sandbox ends, its result breaks, should anything wait for it.
-pub(crate) fn lose(strand: StrandRef, tracer: &mut Tracer<'_>) {
-    let Some(sandbox) = strand.sandbox().filter(|_| strand.standing() != Standing::New) else {
-        return;
-    };
-    let Some(mut result) = strands::result_of(strand) else { return };
-    if tracer.update(&mut result) {
-        sandbox.add_orphan(result);
-    }
-}
-
-/// The promise of the sandbox that an orphan waits for: another one than that, if it was decided.
-fn pending_part(orphan: Word, sandbox: SandboxRef) -> Word {
-    let promise = orphan.as_object().filter(|object| object.layout() == known::PROMISE);
-    let awaited = promise.map(promises::awaited);
-    let is_in = |promise: &Object| {
-        promises::owner(*promise).sandbox().is_some_and(|owner| owner.is_in(sandbox))
-    };
-    awaited.filter(is_in).map_or(orphan, Object::word)
-}
-
-/// As [`end_lost_turns`]; in a replay, when the guests have done what comes before their ends, or after so many looks: they may settle
-/// some of the promises. *GC point.*
-fn break_lost(thread: &mut Thread, sandbox: SandboxRef, looks: u32) {
-    if looks > 0 && thread.has_guests_to_run(sandbox) {
-        sandbox.add_member();
-        errands::leave_here(thread, move |thread| {
-            break_lost(thread, sandbox, looks - 1);
-            sandbox.remove_member();
-        });
-    } else {
-        end_lost_turns(thread, sandbox);
-    }
-}
-
-/// How often a replay looks whether guests have something to do.
-const PATIENCE: u32 = 4096;
-
-/// Breaks the results of strands that were lost, and the promises that others wait for, and lets the vats go on whose turns these
-/// were, or that have not begun: the messages that wait there find the sandbox over. *GC point.*
-fn end_lost_turns(thread: &mut Thread, sandbox: SandboxRef) {
-    let vm = thread.vm;
-    let is_in = |other: &SandboxRef| other.is_in(sandbox);
-    for inner in vm.sandboxes.used().into_iter().filter(is_in) {
-        while let Some(orphan) = inner.take_orphan() {
-            let result = pending_part(orphan, sandbox);
-            let error = state::error(sandbox);
-            promises::settle_result(thread, None, result, Ending::Killed, error);
-        }
-    }
-    let vats = vm.vats.all().into_iter();
-    for vat in vats.filter(|vat| vat.sandbox().as_ref().is_some_and(is_in)) {
-        vat.forget_lost_turn(thread);
-        // The actor of an object whose initializer does not end: its messages find the sandbox over.
-        vat.release(thread);
-    }
-}
-
-/// Somebody outside waits from now on for a promise of this sandbox. If that is over, the promise breaks.
-pub fn add_awaited(thread: &Thread, sandbox: SandboxRef, promise: Word) {
-    sandbox.add_awaited(promise, promises::is_pending);
-    // The end may have come before.
-    if sandbox.is_over() {
-        errands::leave(thread.vm, move |thread| break_lost(thread, sandbox, PATIENCE));
-    }
 }

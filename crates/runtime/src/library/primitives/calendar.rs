@@ -20,8 +20,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("timeFields:zone:", |thread, window| answer(fields(thread, window))),
     Primitive::ordinary("timeOf:zone:choice:", |thread, window| answer(instant(thread, window))),
     Primitive::ordinary("time:zone:shiftedBy:", |thread, window| answer(shifted(thread, window))),
-    Primitive::ordinary("time:zone:format:", |thread, window| answer(formatted(thread, window))),
-    Primitive::ordinary("timeFrom:format:zone:", |thread, window| answer(parsed(thread, window))),
+    Primitive::ordinary("time:zone:format:", |thread, window| answer(formatted(thread, window)))
+        .by_few_bytes(),
+    Primitive::ordinary("timeFrom:format:zone:", |thread, window| answer(parsed(thread, window)))
+        .by_few_bytes(),
     Primitive::ordinary("zoneNames", |thread, _| answer(zone_names(thread))),
     Primitive::ordinary("zoneName:", |thread, window| {
         let text = text_argument(window.get(0));

@@ -30,7 +30,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("randomBytes:", |thread, window| answer(random_bytes(thread, window))),
     Primitive::ordinary("uuid:milliseconds:", |thread, window| answer(uuid(thread, window))),
-    Primitive::ordinary("uuidText:", |thread, window| answer(uuid_text(thread, window))),
+    Primitive::ordinary("uuidText:", |thread, window| answer(uuid_text(thread, window)))
+        .by_few_bytes(),
 ];
 
 /// A copy of the bytes in an argument.

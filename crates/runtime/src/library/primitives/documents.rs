@@ -27,7 +27,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("toml:dictionary:", toml_tree).in_pieces(),
     Primitive::ordinary("tomlFromJson:", |thread, window| answer(toml_text(thread, window)))
         .by_bytes(),
-    Primitive::ordinary("url:base:", |thread, window| answer(url(thread, window))).by_bytes(),
+    Primitive::ordinary("url:base:", |thread, window| answer(url(thread, window))).by_few_bytes(),
     Primitive::ordinary("url:part:put:", |thread, window| answer(url_with(thread, window)))
         .by_bytes(),
 ];

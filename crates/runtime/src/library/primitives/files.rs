@@ -25,7 +25,7 @@ use squall_system::places::{Opening, Place};
 
 use super::strings;
 use super::{answer, resources};
-use crate::concurrency::sandbox::grants;
+use crate::concurrency::sandbox::{blocking, grants};
 use crate::concurrency::transactions::access;
 use crate::concurrency::worker::outside;
 use crate::model::outcome::{Failure, FailureReason};
@@ -35,6 +35,7 @@ use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::rights::{self, Kind};
 use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
+use crate::state::sandbox;
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -165,7 +166,7 @@ fn attempt<R>(
     path: &str,
     work: impl FnOnce() -> io::Result<R>,
 ) -> Result<R, Failure> {
-    outside(thread, work).map_err(|error| {
+    blocking::outside(thread, work)?.map_err(|error| {
         described(thread, FailureReason::File, path, |thread| {
             let reason = thread.vm.symbol(reason_of(error.kind()));
             symbol_object(thread, reason)
@@ -260,11 +261,11 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     }
     let (place, path) = place_argument(thread, window.get(0), access)?;
     close_dropped(thread);
-    let mut opened = outside(thread, || place.open(opening));
+    let mut opened = blocking::outside(thread, || place.open(opening))?;
     if opened.as_ref().is_err_and(is_shortage) {
         thread.mutator.collect(CollectionKind::Full);
         close_dropped(thread);
-        opened = outside(thread, || place.open(opening));
+        opened = blocking::outside(thread, || place.open(opening))?;
     }
     let file = attempt(thread, &path, || opened)?;
     let number =
@@ -302,16 +303,22 @@ const LARGEST: u64 = 1 << 31;
 /// All bytes of a file. *GC point.*
 fn read_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
+    // Bytes that are read count when they are a text of the program: no more than a sandbox may have.
+    let most = sandbox::largest_result(thread).map_or(LARGEST, |most| LARGEST.min(most as u64));
     let bytes = attempt(thread, &path, || {
-        if place.metadata()?.len() > LARGEST {
-            return Err(io::Error::other("the file is too large"));
-        }
         let mut bytes = Vec::new();
-        // A file can grow meanwhile.
-        place.open(Opening::Reading)?.take(LARGEST).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        let is_larger = place.metadata()?.len() > most;
+        if !is_larger {
+            // A file can grow meanwhile, and some say that they have no size.
+            place.open(Opening::Reading)?.take(most + 1).read_to_end(&mut bytes)?;
+        }
+        Ok(Some(bytes).filter(|bytes| !is_larger && bytes.len() as u64 <= most))
     })?;
-    make_byte_string(thread, &bytes)
+    match bytes {
+        Some(bytes) => make_byte_string(thread, &bytes),
+        None if most < LARGEST => Err(Failure::out_of_memory()),
+        None => attempt(thread, &path, || Err(io::Error::other("the file is too large"))),
+    }
 }
 
 /// Makes the bytes the contents of a file, or appends them; answers nil. *GC point.*

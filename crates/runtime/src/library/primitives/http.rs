@@ -29,12 +29,13 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("httpIsField:value:", is_field).by_bytes(),
     Primitive::ordinary("httpDate:", |thread, window| answer(date(thread, window))),
     Primitive::ordinary("httpDecoded:", |thread, window| answer(decoded(thread, window)))
-        .by_bytes(),
+        .by_few_bytes(),
     Primitive::ordinary("httpEncoded:", |thread, window| answer(encoded(thread, window)))
-        .by_bytes(),
+        .by_few_bytes(),
     Primitive::ordinary("httpParameters:", |thread, window| answer(parameters(thread, window)))
-        .by_bytes(),
-    Primitive::ordinary("httpUrl:", |thread, window| answer(parse_url(thread, window))).by_bytes(),
+        .by_few_bytes(),
+    Primitive::ordinary("httpUrl:", |thread, window| answer(parse_url(thread, window)))
+        .by_few_bytes(),
 ];
 
 /// More fields than this, no head has.

@@ -24,7 +24,7 @@ use super::resources::{
     resource_of,
 };
 use super::strings::byte_argument;
-use crate::concurrency::sandbox::grants;
+use crate::concurrency::sandbox::{blocking, grants};
 use crate::concurrency::transactions::access;
 use crate::concurrency::worker::outside;
 use crate::model::outcome::Failure;
@@ -99,7 +99,7 @@ fn resolve(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (host, port) = permitted(thread, window.get(0), window.get(1))?;
     let addresses = match names::parse(&host) {
         Some(address) => vec![address],
-        None => outside(thread, || names::resolve(&host)).map_err(|_| {
+        None => blocking::outside(thread, || names::resolve(&host))?.map_err(|_| {
             let text = format!("there is no host {host}");
             explained(thread, Field::Network, "HostNotFound", &text)
         })?,

@@ -21,7 +21,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("regex:in:from:", first).in_pieces(),
     Primitive::ordinary("regex:in:most:", all).in_pieces(),
     Primitive::ordinary("regex:in:replaceBy:most:", replaced).in_pieces(),
-    Primitive::ordinary("regexQuoted:", |thread, window| answer(quoted(thread, window))).by_bytes(),
+    Primitive::ordinary("regexQuoted:", |thread, window| answer(quoted(thread, window)))
+        .by_few_bytes(),
 ];
 
 /// What the pattern of the strand that runs here may take.

@@ -64,7 +64,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     )
     .by_bytes(),
     Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window)))
-        .by_bytes(),
+        .by_few_bytes(),
     Primitive::ordinary("escapeControls:exceptLines:", |thread, window| {
         answer(escape_controls(thread, window))
     })
