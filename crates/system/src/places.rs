@@ -347,6 +347,26 @@ mod tests {
         Place::Beneath { root: folder.join("in"), rest: rest.into() }
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_memory_of_processes_is_no_file() {
+        let folder = scratch("memory");
+        symlink("/proc/self/mem", folder.join("linked")).expect("links can be made");
+        let process = Place::Beneath {
+            root: format!("/proc/{}", std::process::id()).into(),
+            rest: "mem".into(),
+        };
+        let places = ["/proc/self/mem".into(), folder.join("linked")].map(Place::Anywhere);
+        for place in places.into_iter().chain([process]) {
+            for opening in [Opening::Reading, Opening::Writing, Opening::Both] {
+                let kind = place.open(opening).map_err(|error| error.kind()).err();
+                assert_eq!(kind, Some(ErrorKind::PermissionDenied), "{place:?} {opening:?}");
+            }
+        }
+        let status = Place::Anywhere("/proc/self/status".into());
+        assert!(status.open(Opening::Reading).is_ok(), "others are files");
+    }
+
     #[test]
     fn links_lead_nowhere_else() {
         let folder = scratch("links");
