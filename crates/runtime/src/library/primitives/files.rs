@@ -25,7 +25,7 @@ use squall_system::places::{Opening, Place};
 
 use super::strings;
 use super::{answer, resources};
-use crate::concurrency::sandbox::{blocking, grants};
+use crate::concurrency::sandbox::{blocking, grants, metering};
 use crate::concurrency::transactions::access;
 use crate::concurrency::worker::outside;
 use crate::model::outcome::{Failure, FailureReason};
@@ -316,7 +316,7 @@ fn read_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     })?;
     match bytes {
         Some(bytes) => make_byte_string(thread, &bytes),
-        None if most < LARGEST => Err(Failure::out_of_memory()),
+        None if most < LARGEST => Err(metering::refuse_result(thread)),
         None => attempt(thread, &path, || Err(io::Error::other("the file is too large"))),
     }
 }

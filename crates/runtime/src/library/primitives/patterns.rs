@@ -6,6 +6,7 @@ use squall_data::patterns::{self, Bounds, Groups};
 use squall_heap::Word;
 
 use super::{answer, problems};
+use crate::concurrency::sandbox::metering;
 use crate::library::work;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
@@ -137,7 +138,7 @@ fn replaced(thread: &mut Thread, window: Window) -> Outcome {
     let work = async move { patterns::replaced(&expression, bounds, &text, &template, most).await };
     with_pattern(thread, (pattern, size), work, |thread, replaced| match replaced {
         Some(replaced) => make_string(thread, &replaced),
-        None => Err(Failure::out_of_memory()),
+        None => Err(metering::refuse_result(thread)),
     })
 }
 
