@@ -20,6 +20,7 @@ pub fn trials() -> Vec<Trial> {
         stacks("with_another_rate", &["--rate=5000"]),
         Trial::test("profiles/tables", tables),
         Trial::test("profiles/forms", forms),
+        Trial::test("profiles/of_a_program_that_is_asked_to_end", asked_to_end),
         Trial::test("profiles/refuse_what_they_cannot_write", refused),
     ]
 }
@@ -82,6 +83,22 @@ fn forms() -> Result<(), Failed> {
         && has_function(&file(&run, "p.pb")?)
         && text.is_empty();
     if is_right { Ok(()) } else { Err(format!("{text}\n{picture}").into()) }
+}
+
+/// A program without an end is profiled up to the signal that asks it to end.
+fn asked_to_end() -> Result<(), Failed> {
+    let signal = nix::sys::signal::Signal::SIGTERM as i32;
+    let arguments = ["profile", "--allow-ffi", "--output={scratch}/p.txt"];
+    let program = ["tests/profiles/signalled.ns".to_owned(), signal.to_string()];
+    let run = Run::new(arguments.map(str::to_owned).into_iter().chain(program));
+    let result = run.execute();
+    let profile = file(&run, "p.txt")?;
+    match result.exit == 128 + signal
+        && String::from_utf8_lossy(&profile).contains("Signalled>>hot:")
+    {
+        true => Ok(()),
+        false => Err(format!("{result:?}\n{}", String::from_utf8_lossy(&profile)).into()),
+    }
 }
 
 fn refused() -> Result<(), Failed> {

@@ -266,7 +266,7 @@ fn flush_at_signals(_: Arc<Output>) {}
 
 /// The signals that the process was started to ignore, as for background commands of a shell script.
 #[cfg(unix)]
-fn ignored_signals() -> Vec<i32> {
+pub fn ignored_signals() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -3,7 +3,7 @@
 //!
 //! One thread takes all signals, so one place decides about them, and a signal handler has nothing to do. If programs
 //! *watch* for a signal, the first one of its kind goes to all watches, which then end for that kind. Otherwise, for an
-//! interrupt, the embedder may have work to do instead of its end. If not, the signal has its usual effect: the embedder's
+//! interrupt, or for the first signal of all, the embedder may have work to do instead of its end. If not, the signal has its usual effect: the embedder's
 //! last work is done, for `LAST_WAIT` at most, and the process ends by the signal's default action.
 //!
 //! The thread is started at the first watch or the first request for such work; until then the process has no handlers.
@@ -105,6 +105,18 @@ pub fn instead_of_interrupts(work: impl Fn() + Send + Sync + 'static) -> io::Res
     desk.handle(SIGINT)
 }
 
+/// The next signal, unless a program watches for it, does this, and does not end the process: the work gets the signal's number. A later
+/// one has its usual effect. For the signals in `ignored`, see [`before_the_end`].
+pub fn instead_of_the_first(
+    ignored: &[i32],
+    work: impl FnOnce(i32) + Send + 'static,
+) -> io::Result<()> {
+    let desk = desk()?;
+    desk.state.lock().at_first = Some(Box::new(work));
+    let handled = NAMES.iter().map(|(_, signal)| *signal);
+    handled.filter(|signal| !ignored.contains(signal)).try_for_each(|signal| desk.handle(signal))
+}
+
 /// This process is a copy of another one, and has none of its threads: if signals were taken there, they are taken here as well.
 pub fn begin_again() {
     let Some(desk) = DESK.get() else { return };
@@ -129,6 +141,8 @@ struct State {
     handled: Vec<i32>,
     /// The work before a signal ends the process.
     last_work: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// The work at the first signal, which then does not end the process.
+    at_first: Option<Box<dyn FnOnce(i32) + Send>>,
     /// The work at an interrupt, which then does not end the process.
     at_interrupts: Option<Arc<dyn Fn() + Send + Sync>>,
 }
@@ -187,9 +201,13 @@ impl Desk {
         if !watches.is_empty() {
             return watches.iter().for_each(|watch| watch.tell(index));
         }
+        let at_first = state.at_first.take();
         let last_work = state.last_work.clone();
         let at_interrupts = state.at_interrupts.clone();
         drop(state);
+        if let Some(work) = at_first {
+            return work(signal);
+        }
         if signal == SIGINT
             && let Some(work) = at_interrupts
         {

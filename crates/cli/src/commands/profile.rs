@@ -6,11 +6,12 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use squall::events::profile::{self, collapsed, firefox, flame, pprof, summary};
+use squall_system::signals;
 
 use super::run::{check_program, compile, options, show_warnings};
 use super::start_in;
 use crate::arguments::Profile;
-use crate::console::{complain, print_error};
+use crate::console::{complain, ignored_signals, print_error};
 use crate::exit::Exit;
 use crate::files;
 use crate::observer;
@@ -28,6 +29,7 @@ pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
     let mut machine = start_in(options, program.surroundings())?;
     observer::describe_on_quit(machine.observer());
     machine.prepare(&program.arguments[0], module);
+    end_at_signals(machine.ender());
     let begun = SystemTime::now();
     let profiling = machine.profile(Duration::from_secs(1) / arguments.rate);
     let code = machine.run_program();
@@ -43,6 +45,14 @@ pub fn profile(arguments: &Profile) -> Result<Exit, Exit> {
         _ = write(&profile, output, &input.path, begun);
     }
     Ok(Exit::Program(code))
+}
+
+/// A program that is asked to end does so with its profile, and the code that a shell tells of a signal. One that does not poll ends at the
+/// second request, without one.
+fn end_at_signals(end: impl Fn(i32) + Send + 'static) {
+    const BY_SIGNAL: i32 = 128;
+    // Without the handler, the signals end the process.
+    _ = signals::instead_of_the_first(&ignored_signals(), move |signal| end(BY_SIGNAL + signal));
 }
 
 /// A file that was made for a profile.

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use squall::Surroundings;
 use squall::compiler::{CompileProblem, FileKind};
 use squall::testing::{Case, FACTORY, NoTests, Outcome, Test, TestModule, TestRun};
 use squall_newspeak::diagnostics::json::to_json;
@@ -13,8 +14,8 @@ use squall_newspeak::{Diagnostic, Source};
 use super::events::{Begin, Event, INVALID, PASSED, Refusal, Verdict};
 use super::modules;
 use crate::arguments;
-use crate::commands::{internal, start};
-use crate::console::{colour, print_error};
+use crate::commands::{internal, start, start_in};
+use crate::console::{Console, colour, print_error};
 use crate::exit::Exit;
 use crate::files::{self, Input};
 
@@ -37,7 +38,11 @@ pub fn run(
         report(begin(0));
         return Ok(());
     }
-    let mut run = TestRun::new(start(options)?, arguments.timeout).map_err(internal)?;
+    let machine = match arguments.modules.json {
+        true => start_in(options, Aside(Console::new()))?,
+        false => start(options)?,
+    };
+    let mut run = TestRun::new(machine, arguments.timeout).map_err(internal)?;
     let outcome = run.open(module).map_err(internal)?;
     if outcome != Outcome::Passed {
         let (outcome, message) = describe(outcome);
@@ -50,6 +55,35 @@ pub fn run(
     run_cases(&mut run, file, cases, report)?;
     squall::coverage::report().into_iter().for_each(|file| report(Event::Coverage(file)));
     Ok(())
+}
+
+/// The console, for tests whose report has the standard output for itself: what they print goes to the standard error output.
+struct Aside(Console);
+
+impl Surroundings for Aside {
+    fn read_input(&self, most: usize) -> std::io::Result<Vec<u8>> {
+        self.0.read_input(most)
+    }
+
+    fn write_output(&self, text: &str) {
+        self.0.write_error(text);
+    }
+
+    fn write_error(&self, text: &str) {
+        self.0.write_error(text);
+    }
+
+    fn flush(&self) {
+        self.0.flush();
+    }
+
+    fn abandon(&self, code: i32) {
+        self.0.abandon(code);
+    }
+
+    fn read_module(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        self.0.read_module(path)
+    }
 }
 
 /// Runs the tests of a file for another process, which gets the events from a file.

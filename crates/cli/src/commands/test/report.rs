@@ -11,7 +11,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use super::coverage::Collected;
 use super::events::{Begin, Event, INVALID, PASSED, Refusal, Summary, Verdict};
 use crate::arguments;
-use crate::console::{complain, print};
+use crate::console::{complain, print, print_error};
 use crate::exit::Exit;
 use crate::files;
 
@@ -83,7 +83,9 @@ impl Report {
     pub fn output(&self, text: &str) {
         match self.form {
             Form::Tap => print(&prefixed("# ", text)),
-            Form::People | Form::Json => print(text),
+            Form::People => print(text),
+            // Every line of the standard output is an object.
+            Form::Json => print_error(text),
         }
     }
 

@@ -29,8 +29,9 @@
 //!
 //! A strand that finds a budget used up reports that to the sandbox, which is *over* from then on. Its strands do not
 //! continue: each entry into a strand checks whether its sandbox is over, and so does each poll. [`ends`] ends the
-//! parked strands, reports, and settles the promise for the end. A strand that is ended in this way leaves all its activations at once: no handler and no `ensure:` block runs, since it could run for
-//! ever. Only frames of C are left by returning to them.
+//! parked strands, reports, and settles the promise for the end. A strand that is ended in this way leaves all its
+//! activations at once: no handler and no `ensure:` block runs, since it could run for ever. Only frames of C are left by
+//! returning to them.
 //!
 //! Nothing else is touched. Promises for the results of its strands and of messages to its actors break. A strand that
 //! waits at a channel which only the sandbox would have used waits on, and reports of deadlocks name the sandboxes that

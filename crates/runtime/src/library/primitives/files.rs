@@ -167,6 +167,7 @@ fn attempt<R>(
     work: impl FnOnce() -> io::Result<R>,
 ) -> Result<R, Failure> {
     blocking::outside(thread, work)?.map_err(|error| {
+        // STAYS: error: it is the system's, no object.
         described(thread, FailureReason::File, path, |thread| {
             let reason = thread.vm.symbol(reason_of(error.kind()));
             symbol_object(thread, reason)
