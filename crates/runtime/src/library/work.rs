@@ -114,7 +114,10 @@ fn step(thread: &mut Thread, window: Window) -> Outcome {
             Outcome::Return(window.get(0))
         }
         Ok(Step::More) => Outcome::Return(window.get(0)),
-        Ok(Step::Wait) => Outcome::Yield(window.get(0)),
+        Ok(Step::Wait) => {
+            thread.metering.refund_turn();
+            Outcome::Yield(window.get(0))
+        }
     };
     let grown = thread.running().with_works(|works| works.put_back(number, work));
     thread.charge_memory(grown);

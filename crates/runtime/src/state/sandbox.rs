@@ -141,7 +141,7 @@ pub struct Sandbox {
     pub(crate) measured: AtomicI64,
     /// Vats and sandboxes in it.
     pub(crate) members: AtomicUsize,
-    /// Sandboxes in it, and in those, whose objects may live.
+    /// Sandboxes in it, and in those, that are not over, and whose objects may live.
     inner: AtomicUsize,
     /// Whether a message of it may wait outside.
     pub(crate) sends: AtomicBool,
@@ -272,7 +272,12 @@ impl SandboxRef {
         self.0.sends.load(Ordering::Relaxed)
     }
 
-    /// How many sandboxes are in it, at any depth, whose objects were not found to be dead.
+    /// It is over, or its object is dead: it does not count for those around it any more.
+    fn leave_outer(self) {
+        self.chain().skip(1).for_each(|outer| _ = outer.0.inner.fetch_sub(1, Ordering::Relaxed));
+    }
+
+    /// How many sandboxes are in it, at any depth, that are not over, and whose objects were not found to be dead.
     pub(crate) fn inner_count(self) -> usize {
         self.0.inner.load(Ordering::Relaxed)
     }
@@ -326,6 +331,7 @@ impl SandboxRef {
             self.0.reason.compare_exchange(live, reason, Ordering::AcqRel, Ordering::Relaxed);
         if ended.is_ok() {
             *kept = report;
+            self.leave_outer();
         }
         ended.is_ok()
     }
@@ -448,7 +454,9 @@ impl Sandboxes {
         let (survivors, dead): (Vec<SandboxRef>, Vec<SandboxRef>) =
             used.iter().partition(|sandbox| sandbox.0.object.update(tracer));
         for sandbox in &dead {
-            sandbox.chain().skip(1).for_each(|it| _ = it.0.inner.fetch_sub(1, Ordering::Relaxed));
+            if sandbox.0.reason.load(Ordering::Relaxed) == Reason::Live as u8 {
+                sandbox.leave_outer();
+            }
             let mut orphans = std::mem::take(&mut *sandbox.0.orphans.lock());
             let survives = |each: &SandboxRef| survivors.iter().any(|it| ptr::eq(it.0, each.0));
             // Most sandboxes have no orphans, so few searches are made.
@@ -660,6 +668,13 @@ impl Metering {
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
         self.is_counted_by_code && self.fuel < 0
+    }
+
+    /// The turn of a loop in which a strand of a sandbox is has done nothing but wait: it costs no fuel.
+    pub fn refund_turn(&mut self) {
+        if self.counts_polls && !self.is_for_tape {
+            self.fuel = self.fuel.saturating_add(1);
+        }
     }
 
     /// The entry that code has counted is counted again.

@@ -78,6 +78,10 @@ fn look_at_all<E>(
     while let Some((word, part)) = pending.pop() {
         let Some(object) = word.as_object() else { continue };
         if is_harmless(object) {
+            let words = object.size() / size_of::<Word>() / WORDS_OF_TEXT_IN_ONE;
+            if words > 0 {
+                pay(words)?;
+            }
             continue;
         }
         // The receiver may walk through collections as through trees. So one counts wherever it is met: a few dozen arrays, each
@@ -93,6 +97,9 @@ fn look_at_all<E>(
     }
     Ok(true)
 }
+
+/// So many words of text or of a number are as much work for the receiver as a word of another object. Short ones are none.
+const WORDS_OF_TEXT_IN_ONE: usize = 32;
 
 /// The part that an object has in the value that is to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -85,7 +85,8 @@ impl Copies {
         }
         if let Some(sharing) = &self.sharing {
             let size = |number| self.copy_at(thread, number).size() / size_of::<Word>();
-            let repeated = sharing.repeated(self.copies.count(), size);
+            let words = |number| size(number) + sharing.words_in(number);
+            let repeated = sharing.repeated(self.copies.count(), words);
             if repeated > 0 {
                 pay(thread, self.from, repeated)?;
             }
@@ -102,7 +103,12 @@ impl Copies {
     ) -> Result<Word, Failure> {
         let object = word.object();
         if !self.is_copied(thread, object) {
-            return wrap(thread, word, self.from, self.to);
+            let before = thread.metering.passed;
+            let wrapped = wrap(thread, word, self.from, self.to)?;
+            if let Some(sharing) = &mut self.sharing {
+                sharing.add_words(place, thread.metering.passed - before);
+            }
+            return Ok(wrapped);
         }
         let is_array = object.layout().format() == Format::Array;
         let found = self.copies.number_of(thread, object, COPY);
@@ -149,9 +155,23 @@ impl Copies {
 struct Sharing {
     /// The number of an array and that of an element, as often as it is one.
     contains: Vec<[usize; 2]>,
+    /// What the values in an array have cost on their way.
+    values: Vec<usize>,
 }
 
 impl Sharing {
+    /// The array with this number has a value that has cost so much.
+    fn add_words(&mut self, array: usize, words: usize) {
+        if self.values.len() <= array {
+            self.values.resize(array + 1, 0);
+        }
+        self.values[array] += words;
+    }
+
+    fn words_in(&self, array: usize) -> usize {
+        self.values.get(array).copied().unwrap_or_default()
+    }
+
     /// The words that a walk through trees meets again and again, of all arrays with numbers below `count`. Without end, if
     /// an array is in itself.
     fn repeated(&self, count: usize, words: impl Fn(usize) -> usize) -> usize {

@@ -47,7 +47,7 @@ pub mod memory;
 pub mod metering;
 
 use squall_events::Kind;
-use squall_heap::{CollectionKind, Object, Word};
+use squall_heap::{Object, Word};
 
 use crate::concurrency::isolation;
 use crate::execution::stack_traces;
@@ -84,24 +84,15 @@ pub fn make(
 /// How many sandboxes there may be around a new one. A measurement of memory walks over the objects of each.
 const MOST_NESTED: usize = 8;
 
-/// How many there may be in another one, at any depth. Collections and ends walk over all sandboxes.
+/// How many that are not over there may be in another one, at any depth. Collections and ends walk over all sandboxes.
 const MOST_INNER: usize = 1000;
 
-/// What the collection costs that finds out which sandboxes are dead.
-const FUEL_FOR_A_COLLECTION: usize = 100_000;
-
-/// Whether the sandboxes around the running strand have room for another one. *GC point.*
-fn has_room(thread: &mut Thread) -> bool {
-    let Some(sandbox) = thread.sandbox else { return true };
+/// Whether the sandboxes around the running strand have room for another one.
+fn has_room(thread: &Thread) -> bool {
+    let around = thread.sandbox.into_iter().flat_map(SandboxRef::chain);
     // The program itself may have any number.
-    let is_guests = |around: &SandboxRef| around.0.exit_code.get().is_none();
-    let is_full =
-        || sandbox.chain().filter(is_guests).any(|around| around.inner_count() >= MOST_INNER);
-    if is_full() {
-        thread.charge(FUEL_FOR_A_COLLECTION);
-        thread.mutator.collect(CollectionKind::Full);
-    }
-    !is_full()
+    let mut guests = around.filter(|sandbox| sandbox.0.exit_code.get().is_none());
+    guests.all(|sandbox| sandbox.inner_count() < MOST_INNER)
 }
 
 /// *GC point.*
