@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// As much work as has no end.
 const ENDLESS: i64 = i64::MAX;
@@ -22,6 +23,8 @@ const ENDLESS: i64 = i64::MAX;
 thread_local! {
     /// How much is left of the piece that runs on this native thread.
     static LEFT: Cell<i64> = const { Cell::new(ENDLESS) };
+    /// When the piece that runs on this native thread ends, whatever is left of it.
+    static END: Cell<Option<Instant>> = const { Cell::new(None) };
     /// How many bytes the computation that runs on this native thread holds.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
@@ -35,7 +38,7 @@ pub fn hold(bytes: usize) {
 pub async fn spend(units: usize) {
     let left = LEFT.get().saturating_sub(i64::try_from(units).unwrap_or(i64::MAX));
     LEFT.set(left);
-    if left <= 0 {
+    if left <= 0 || END.get().is_some_and(|end| Instant::now() >= end) {
         let mut has_stopped = false;
         poll_fn(|_| match std::mem::replace(&mut has_stopped, true) {
             false => Poll::Pending,
@@ -54,10 +57,11 @@ pub fn at_once<T>(work: impl Future<Output = T>) -> T {
 pub fn counted<T>(work: impl Future<Output = T>) -> (T, usize) {
     let mut work = pin!(work);
     let mut context = Context::from_waker(Waker::noop());
-    let outer = LEFT.replace(ENDLESS);
+    let (outer, end) = (LEFT.replace(ENDLESS), END.take());
     loop {
         if let Poll::Ready(result) = work.as_mut().poll(&mut context) {
             let spent = ENDLESS - LEFT.replace(outer);
+            END.set(end);
             return (result, usize::try_from(spent).unwrap_or(0));
         }
         LEFT.set(ENDLESS);
@@ -79,6 +83,14 @@ impl<T> Pieces<T> {
     /// How many bytes the computation held when its last piece ended.
     pub fn held(&self) -> usize {
         self.held
+    }
+
+    /// As [`Pieces::step`], but the piece ends when it has taken so much time: some work takes longer than its units say.
+    pub fn step_within(&mut self, units: usize, time: Duration) -> (Option<T>, usize) {
+        let outer = END.replace(Some(Instant::now() + time));
+        let done = self.step(units);
+        END.set(outer);
+        done
     }
 
     /// Does the next piece, of about so many units. Answers the result if that was the last piece, and how many units the
@@ -131,6 +143,14 @@ mod tests {
         assert_eq!((pieces.held(), inner), (100, (Some(()), 0)));
         pieces.step(10);
         assert_eq!(pieces.held(), 300);
+    }
+
+    #[test]
+    fn a_piece_ends_when_its_time_is_over() {
+        let mut pieces = Pieces::of(count(3));
+        let steps = [(); 4].map(|()| pieces.step_within(1000, Duration::ZERO));
+        assert_eq!(steps, [(None, 1), (None, 1), (None, 1), (Some(3), 0)]);
+        assert_eq!(Pieces::of(count(3)).step(1000), (Some(3), 3));
     }
 
     #[test]

@@ -41,12 +41,12 @@ impl Bounds {
 
     /// The sizes of programs that are tried.
     fn sizes(self) -> &'static [(usize, usize)] {
-        if self.is_guests { &SIZES[..3] } else { &SIZES }
+        if self.is_guests { &SIZES[..SIZES.len() - 1] } else { &SIZES }
     }
 
     /// The most bytes of a text that is searched, for a pattern of weight 1.
     fn longest_search(self) -> usize {
-        if self.is_guests { 1 << 21 } else { 1 << 28 }
+        if self.is_guests { 1 << 20 } else { 1 << 28 }
     }
 
     fn table(self) -> &'static Mutex<Table> {
@@ -103,7 +103,11 @@ pub struct Pattern {
 }
 
 /// The largest programs of patterns, in bytes, and their weights. Larger patterns are refused.
-const SIZES: [(usize, usize); 4] = [(64 << 10, 1), (256 << 10, 4), (1 << 20, 16), (10 << 20, 64)];
+const SIZES: [(usize, usize); 5] =
+    [(SMALL, 1), (64 << 10, 1), (256 << 10, 4), (1 << 20, 16), (10 << 20, 64)];
+
+/// A program of this size looks at a short text in a few milliseconds, whatever the text.
+const SMALL: usize = 8 << 10;
 
 /// How much memory a search may take for the places of groups.
 const MOST_MEMORY: usize = 128 << 20;
@@ -180,14 +184,18 @@ impl Pattern {
 /// How many bytes of a program are made in a unit of work.
 const BYTES_IN_UNIT: usize = 8;
 
-/// Whether compiling the pattern is little work, if there is any to do.
+/// Whether compiling the pattern, if it is not known, and a search in a short text are little work.
 pub fn is_quick(text: &str, bounds: Bounds) -> bool {
-    let lookup = || bounds.table().lock().unwrap_or_else(PoisonError::into_inner).find(text);
     const SHORT: usize = 100;
-    const FEW: usize = 50_000;
+    /// With large classes, the program is not small.
+    const FEW: usize = 1000;
+    let known = bounds.table().lock().unwrap_or_else(PoisonError::into_inner).find(text);
+    if let Some(known) = known {
+        return known.size <= SMALL || !bounds.is_guests;
+    }
     // A repetition with a count is as long as what it stands for.
     let is_short = text.len() <= SHORT && !text.contains('{');
-    is_short && estimate::reading(text) <= FEW || lookup().is_some()
+    is_short && estimate::reading(text) <= FEW
 }
 
 /// The compiled form of a pattern.
@@ -214,6 +222,9 @@ pub async fn compiled(text: &str, bounds: Bounds) -> Result<Arc<Pattern>, Proble
 async fn compiled_for(pattern: &str, bounds: Bounds, text: &str) -> Result<Arc<Pattern>, Problem> {
     let pattern = compiled(pattern, bounds).await?;
     pattern.check(bounds, text)?;
+    if bounds.is_guests && pattern.memory() - TABLES > bounds.longest {
+        return Err(Problem::unlocated("a search takes more memory than there is".to_owned()));
+    }
     hold(pattern.memory() - TABLES);
     Ok(pattern)
 }
@@ -388,7 +399,7 @@ mod tests {
     use crate::pace::{at_once, counted};
 
     const HOSTS: Bounds = Bounds::HOSTS;
-    const GUESTS: Bounds = Bounds { is_guests: true, longest: 1000 };
+    const GUESTS: Bounds = Bounds { is_guests: true, longest: 1 << 20 };
 
     #[test]
     fn places_are_code_points() {
@@ -427,7 +438,7 @@ mod tests {
             let found = at_once(replaced(pattern, HOSTS, text, template, 9));
             assert_eq!(found, Ok(Some(expected)), "{template}");
         }
-        let template = "$name".repeat(10_000);
+        let template = "$name".repeat(1 << 20);
         assert_eq!(at_once(replaced(pattern, GUESTS, text, &template, 9)), Ok(None));
     }
 

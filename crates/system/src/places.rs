@@ -13,7 +13,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags};
@@ -31,6 +31,17 @@ pub enum Place {
         /// The path from there, of plain names; empty for the root itself.
         rest: PathBuf,
     },
+}
+
+/// The file, unless it is the memory of a process.
+fn checked(file: File) -> io::Result<File> {
+    match is_memory(&file) {
+        true => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "the memory of a process is no file for programs",
+        )),
+        false => Ok(file),
+    }
 }
 
 /// Whether a file is the memory of a process, `mem` in Linux' file system of processes, under whatever name it was opened.
@@ -87,28 +98,30 @@ impl Opening {
 impl Place {
     /// Opens the file. The memory of a process is none: whoever writes there can do all that the process may, and worse.
     pub fn open(&self, opening: Opening) -> io::Result<File> {
-        let file = self.open_any(opening)?;
-        match is_memory(&file) {
-            true => Err(io::Error::new(
-                ErrorKind::PermissionDenied,
-                "the memory of a process is no file for programs",
-            )),
+        checked(self.open_any(opening, OFlags::empty())?)
+    }
+
+    /// The same without waiting: a FIFO, whose other end somebody else has to open, is refused.
+    pub fn open_at_once(&self, opening: Opening) -> io::Result<File> {
+        let file = checked(self.open_any(opening, OFlags::NONBLOCK)?)?;
+        match file.metadata()?.file_type().is_fifo() {
+            true => Err(io::Error::new(ErrorKind::InvalidInput, "a FIFO is no file for a guest")),
             false => Ok(file),
         }
     }
 
-    fn open_any(&self, opening: Opening) -> io::Result<File> {
+    fn open_any(&self, opening: Opening, flags: OFlags) -> io::Result<File> {
         match self {
-            Place::Anywhere(path) => opening.options().open(path),
+            Place::Anywhere(path) => opening.options().custom_flags(flags.bits() as i32).open(path),
             Place::Beneath { root, rest } if rest.as_os_str().is_empty() => {
                 let mut options = opening.options();
-                options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(root)
+                options.custom_flags((OFlags::NOFOLLOW | flags).bits() as i32).open(root)
             }
             Place::Beneath { root, rest } => {
                 // The system refuses a mode for a file that is not to be made.
                 let makes = opening.flags().contains(OFlags::CREATE);
                 let mode = Mode::from_raw_mode(if makes { 0o666 } else { 0 });
-                Ok(File::from(open_beneath(root, rest, opening.flags(), mode)?))
+                Ok(File::from(open_beneath(root, rest, opening.flags() | flags, mode)?))
             }
         }
     }

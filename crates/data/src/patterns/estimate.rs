@@ -48,6 +48,14 @@ impl Classes {
         }
     }
 
+    /// The library makes one class of alternatives that are characters, and puts them in order after each.
+    fn add_alternatives(&mut self, alternatives: &[Ast]) {
+        const UNITS_OF_TWO: usize = 10;
+        let is_character = |ast: &&Ast| !matches!(ast, Ast::Concat(_) | Ast::Group(_));
+        let count = alternatives.iter().filter(is_character).count();
+        self.add(count.saturating_mul(count).saturating_mul(UNITS_OF_TWO), 0);
+    }
+
     fn set(&mut self, flags: &Flags) {
         self.ignores_case |= flags.flag_state(Flag::CaseInsensitive) == Some(true);
     }
@@ -70,6 +78,7 @@ impl Visitor for Classes {
                     self.set(flags);
                 }
             }
+            Ast::Alternation(alternation) => self.add_alternatives(&alternation.asts),
             Ast::ClassUnicode(_) => self.add(LARGE_CLASS, ALL),
             Ast::ClassPerl(class) => self.add_perl(class),
             _ => self.add(1, 1),
@@ -109,6 +118,8 @@ mod tests {
         assert!(reading(r"(?i)[\w\W]") > reading(r"[\w\W]") + ALL / LOOKED_UP);
         assert!(reading(r"(?i:a)[^\w\s]") > reading(r"(?-i:a)[^\w\s]"));
         assert!(reading(r"(?i)[[a]&&[b]]") > ALL);
+        assert!(reading(&"[ac]|".repeat(1000)) > 1_000_000);
+        assert!(reading(&"abc|".repeat(1000)) < 10_000);
         assert_eq!(reading("(("), 2, "it is no pattern");
     }
 }

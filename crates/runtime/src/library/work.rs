@@ -14,6 +14,7 @@
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use squall_data::pace::{Pieces, counted};
 use squall_heap::Word;
@@ -39,13 +40,14 @@ pub fn compute<T: 'static>(
     work: impl Future<Output = T> + Send + 'static,
     conclude: impl FnOnce(&mut Thread, T) -> Result<Word, Failure> + Send + 'static,
 ) -> Outcome {
-    if size <= SMALL {
+    // A guest may find small inputs that are much work.
+    if size <= SMALL && thread.sandbox.is_none() {
         let (result, units) = counted(work);
         thread.charge(units);
         return conclude(thread, result).into();
     }
     let mut pieces = Pieces::of(work);
-    let (result, units) = pieces.step(PIECE);
+    let (result, units) = step_of(&mut pieces, has_time(thread));
     thread.charge(units);
     match result {
         Some(result) => conclude(thread, result).into(),
@@ -68,6 +70,22 @@ pub fn compute_beside<T: 'static>(
     }
     let (pieces, conclude) = (Pieces::of(work), Some(conclude));
     start(thread, Box::new(Computation { pieces, conclude, size, is_beside: true }), Word::NIL)
+}
+
+/// The time of a guest's piece, whatever its units say.
+const LONGEST_PIECE: Duration = Duration::from_millis(2);
+
+/// Whether the pieces of the strand that runs here have an end in time. Those of seeded runs have not: they are repeated.
+fn has_time(thread: &Thread) -> bool {
+    thread.sandbox.is_some() && !thread.vm.scheduler.is_seeded()
+}
+
+/// Does the next piece.
+fn step_of<T>(pieces: &mut Pieces<T>, has_time: bool) -> (Option<T>, usize) {
+    match has_time {
+        true => pieces.step_within(PIECE, LONGEST_PIECE),
+        false => pieces.step(PIECE),
+    }
 }
 
 /// Has the strand go on with a work, with these objects. *GC point.*
@@ -113,7 +131,11 @@ fn step(thread: &mut Thread, window: Window) -> Outcome {
             work = next;
             Outcome::Return(window.get(0))
         }
-        Ok(Step::More) => Outcome::Return(window.get(0)),
+        Ok(Step::More) => {
+            // The work was charged; how many turns it has taken may differ.
+            thread.metering.refund_turn();
+            Outcome::Return(window.get(0))
+        }
         Ok(Step::Wait) => {
             thread.metering.refund_turn();
             Outcome::Yield(window.get(0))
@@ -150,11 +172,13 @@ where
     C: FnOnce(&mut Thread, T) -> Result<Word, Failure> + Send,
 {
     fn step(&mut self, thread: &mut Thread, _: Window) -> Result<Step, Failure> {
+        let has_time = has_time(thread);
+        let mut step = || step_of(&mut self.pieces, has_time);
         let (result, units) = match self.is_beside {
-            false => self.pieces.step(PIECE),
-            true if thread.sandbox.is_none() => worker::outside(thread, || self.pieces.step(PIECE)),
+            false => step(),
+            true if thread.sandbox.is_none() => worker::outside(thread, step),
             true => match Seat::take() {
-                Some(_seat) => worker::outside(thread, || self.pieces.step(PIECE)),
+                Some(_seat) => worker::outside(thread, step),
                 None => return Ok(Step::Wait),
             },
         };

@@ -9,9 +9,8 @@ use squall_heap::Word;
 
 use super::answer;
 use crate::concurrency::processes::crossing;
-use crate::concurrency::sandbox::grants;
+use crate::concurrency::sandbox::{blocking, grants};
 use crate::concurrency::transactions::access;
-use crate::concurrency::worker::outside;
 use crate::model::host::CompileError;
 use crate::model::linking;
 use crate::model::module::LoadedModule;
@@ -62,14 +61,14 @@ fn load_granted(
     super::modules::check_permission(thread, &path)?;
     let vm = thread.vm;
     // Reading and verifying takes its time, and touches no object.
-    let loaded = outside(thread, || {
+    let loaded = blocking::outside(thread, || {
         let load = if sandbox.is_some() { linking::guest_module } else { linking::program_module };
         let module = load(&vm.modules, &path)?;
         let checked = sandbox
             .map_or(Ok(()), |sandbox| grants::check_imports(&vm.modules, module, &path, sandbox));
         checked.map_err(|errors| CompileError::Invalid(linking::render(vm.host(), &errors)))?;
         Ok(module)
-    });
+    })?;
     match loaded {
         Ok(module) => right_to(thread, module),
         Err(error) => Err(super::modules::failure_for(thread, error, &path)),
@@ -86,7 +85,7 @@ fn right_to(thread: &mut Thread, module: &'static LoadedModule) -> Result<Word, 
 fn is_bytecode(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let path = text_argument(window.get(0))?;
     let vm = thread.vm;
-    let module = outside(thread, || linking::program_module(&vm.modules, &path).ok());
+    let module = blocking::outside(thread, || linking::program_module(&vm.modules, &path).ok())?;
     Ok(Word::from_bool(module.is_some_and(|module| {
         module.main_definition().is_none() && !module.bytecode.whole().exports.is_empty()
     })))

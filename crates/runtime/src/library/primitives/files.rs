@@ -262,11 +262,12 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     }
     let (place, path) = place_argument(thread, window.get(0), access)?;
     close_dropped(thread);
-    let mut opened = blocking::outside(thread, || place.open(opening))?;
+    let is_guest = thread.sandbox.is_some();
+    let mut opened = blocking::outside(thread, || opened_by(is_guest, &place, opening))?;
     if opened.as_ref().is_err_and(is_shortage) {
         thread.mutator.collect(CollectionKind::Full);
         close_dropped(thread);
-        opened = blocking::outside(thread, || place.open(opening))?;
+        opened = blocking::outside(thread, || opened_by(is_guest, &place, opening))?;
     }
     let file = attempt(thread, &path, || opened)?;
     let number =
@@ -275,6 +276,11 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         thread.vm.heap.register_finalizable(owner, number as u64);
     }
     rights::make(thread, Kind::File, number)
+}
+
+/// Opens a file. For a guest, that waits for nobody: its place would stay occupied after its end.
+fn opened_by(is_guest: bool, place: &Place, opening: Opening) -> io::Result<File> {
+    if is_guest { place.open_at_once(opening) } else { place.open(opening) }
 }
 
 /// Closes the files and resources whose owners the collector has found dead.
@@ -306,12 +312,14 @@ fn read_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
     // Bytes that are read count when they are a text of the program: no more than a sandbox may have.
     let most = sandbox::largest_result(thread).map_or(LARGEST, |most| LARGEST.min(most as u64));
+    let is_guest = thread.sandbox.is_some();
     let bytes = attempt(thread, &path, || {
         let mut bytes = Vec::new();
         let is_larger = place.metadata()?.len() > most;
         if !is_larger {
             // A file can grow meanwhile, and some say that they have no size.
-            place.open(Opening::Reading)?.take(most + 1).read_to_end(&mut bytes)?;
+            let file = opened_by(is_guest, &place, Opening::Reading)?;
+            file.take(most + 1).read_to_end(&mut bytes)?;
         }
         Ok(Some(bytes).filter(|bytes| !is_larger && bytes.len() as u64 <= most))
     })?;
@@ -330,7 +338,8 @@ fn write_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     };
     let (place, path) = place_argument(thread, window.get(0), Access::Writing)?;
     let bytes = strings::byte_argument(&thread.mutator, window.get(1))?.to_vec();
-    attempt(thread, &path, || place.open(opening)?.write_all(&bytes))?;
+    let is_guest = thread.sandbox.is_some();
+    attempt(thread, &path, || opened_by(is_guest, &place, opening)?.write_all(&bytes))?;
     Ok(Word::NIL)
 }
 

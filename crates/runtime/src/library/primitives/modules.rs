@@ -12,8 +12,7 @@ use squall_heap::Word;
 use super::answer;
 use super::reflection::{definition, make_right};
 use super::resources::denied;
-use crate::concurrency::sandbox::grants;
-use crate::concurrency::worker::outside;
+use crate::concurrency::sandbox::{blocking, grants};
 use crate::model::host::CompileError;
 use crate::model::linking;
 use crate::model::module::LoadedModule;
@@ -117,7 +116,8 @@ fn read(thread: &mut Thread, path: &str, is_guest: bool) -> Result<&'static Load
     let vm = thread.vm;
     // Reading and compiling takes its time, and touches no object.
     let load = if is_guest { linking::guest_module } else { linking::program_module };
-    outside(thread, || load(&vm.modules, path)).map_err(|error| failure_for(thread, error, path))
+    let loaded = blocking::outside(thread, || load(&vm.modules, path))?;
+    loaded.map_err(|error| failure_for(thread, error, path))
 }
 
 fn load_library(thread: &mut Thread, window: Window) -> Outcome {

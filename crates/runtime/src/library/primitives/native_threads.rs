@@ -5,8 +5,8 @@ use squall_heap::Word;
 use super::answer;
 use super::strands::duration_argument;
 use crate::concurrency::native_threads::{self as natives, NATIVE_THREADS};
-use crate::concurrency::sandbox::grants;
-use crate::concurrency::{waiting, worker};
+use crate::concurrency::sandbox::{blocking, grants};
+use crate::concurrency::waiting;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
@@ -101,10 +101,10 @@ fn system_number(thread: &mut Thread) -> Result<Word, Failure> {
 fn block(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let duration = duration_argument(window.get(0))?;
     grants::check(thread, NATIVE_THREADS, "blocking a native thread")?;
-    worker::outside(thread, || {
+    blocking::outside(thread, || {
         if !duration.is_zero() {
             std::thread::sleep(duration);
         }
-    });
+    })?;
     Ok(Word::NIL)
 }
