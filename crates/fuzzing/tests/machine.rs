@@ -22,8 +22,15 @@ const DAMAGED: u64 = 150;
 const PROGRAMS: u64 = 60;
 const PARTIES: u64 = 40;
 
-/// How long a host may wait for itself. A test does not depend on time: this finds hosts that stand still for good.
+/// How long a host may wait for itself. A test does not depend on time: this finds hosts that stand still for good, unless
+/// `SQUALL_FUZZ_STALL` says how many milliseconds are too long.
 const STALL: Duration = Duration::from_secs(60);
+
+fn stall() -> Duration {
+    let milliseconds = std::env::var("SQUALL_FUZZ_STALL").ok();
+    let stall = milliseconds.and_then(|number| number.parse().ok()).map(Duration::from_millis);
+    stall.unwrap_or(STALL)
+}
 
 /// Folders with modules to be damaged.
 const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/seeds/texts"];
@@ -60,7 +67,7 @@ fn meet(machine: &Machine, round: u64) {
     assert!(guests_that_may_print_are_heard(machine, round), "round {round}");
     for seed in round * PARTIES..(round + 1) * PARTIES {
         let parties = parties::generate(&mut Choices::Seed(seed));
-        let met = machine.meet(&parties, STALL);
+        let met = machine.meet(&parties, stall());
         assert_eq!(met, Ok(()), "seed {seed}\n{}\n{}", parties.guest, parties.host);
     }
 }
@@ -70,7 +77,7 @@ fn guests_that_may_print_are_heard(machine: &Machine, round: u64) -> bool {
     let mut seeds = round * PARTIES..(round + 1) * PARTIES;
     seeds.any(|seed| {
         let parties = parties::generate(&mut Choices::Seed(seed));
-        machine.meet_granting(&parties, STALL, &["host:console"]).is_err()
+        machine.meet_granting(&parties, stall(), &["host:console"]).is_err()
     })
 }
 

@@ -77,12 +77,16 @@ pub fn make(
     if !has_room(thread) {
         return Err(not_supported(thread, "another sandbox in one that has so many")?);
     }
+    thread.charge(FUEL_OF_A_SANDBOX);
     thread.vm.scheduler.divide(group_of);
     make_in_program(thread, name, budgets, grants, window)
 }
 
 /// How many sandboxes there may be around a new one. A measurement of memory walks over the objects of each.
 const MOST_NESTED: usize = 8;
+
+/// What a guest pays for a sandbox: its native part is free again when a full collection has found it to be dead.
+const FUEL_OF_A_SANDBOX: usize = 1000;
 
 /// How many that are not over there may be in another one, at any depth. Collections and ends walk over all sandboxes.
 const MOST_INNER: usize = 1000;
