@@ -2,10 +2,11 @@
 //! module.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use clap::Parser;
-use squall::events::replay::{End, Head, Recording, Writer, digest};
+use squall::events::replay::{End, Head, LENGTH_OF_MAGIC, Recording, Writer, digest};
 use squall::{Options, Player, Recorder, Replays};
 
 use super::run;
@@ -39,9 +40,19 @@ pub fn program_of(path: &Path) -> Result<String, Exit> {
     Ok(Program::find(&run.program, &run.packages)?.input.path)
 }
 
+/// The bytes of a file, or only the first ones if they are not those of a recording: some files have no end.
+fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+    let (mut file, mut bytes) = (File::open(path)?, Vec::new());
+    file.by_ref().take(LENGTH_OF_MAGIC as u64).read_to_end(&mut bytes)?;
+    if Recording::is_begun_by(&bytes) {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 /// A recording, and the command line that it was made with.
 fn read(path: &Path) -> Result<(Recording, Run), Exit> {
-    let bytes = std::fs::read(path).map_err(|error| {
+    let bytes = bytes_of(path).map_err(|error| {
         complain(&format!("{}: {error}", path.display()));
         Exit::NoInput
     })?;

@@ -31,8 +31,11 @@ mod writer;
 pub use reader::{BadRecording, Event, Item, Part, Recording, Run, What};
 pub use writer::{Appender, Events, Writer, long_input, sandbox_ended};
 
+/// How many bytes tell a recording.
+pub const LENGTH_OF_MAGIC: usize = 8;
+
 /// The first bytes of each recording, with the version of the format.
-const MAGIC: &[u8; 8] = b"SQREPL\x00\x05";
+const MAGIC: &[u8; LENGTH_OF_MAGIC] = b"SQREPL\x00\x05";
 
 /// How many numbers of messages a worker takes at a time.
 pub const BLOCK: u32 = 4096;

@@ -147,6 +147,11 @@ impl fmt::Display for BadRecording {
 }
 
 impl Recording {
+    /// Whether a recording begins with these bytes.
+    pub fn is_begun_by(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
     /// Reads a whole file.
     pub fn read(bytes: &[u8]) -> Result<Recording, BadRecording> {
         if !bytes.starts_with(MAGIC) {

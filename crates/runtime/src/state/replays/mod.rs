@@ -827,7 +827,8 @@ fn check(text: &str) -> u64 {
 /// Ends the program, if it is recorded, since something outside of all strands uses what recordings do not hold.
 pub fn refuse_of_others(vm: &'static Vm, what: &str) -> bool {
     let is_recorded = matches!(vm.options.replays, Some(Replays::Record(_)));
-    if is_recorded {
+    // Once is enough.
+    if is_recorded && vm.ended.code().is_none() {
         vm.host().write_error(&unheld(what));
         vm.end(REFUSED);
     }
