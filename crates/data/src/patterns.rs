@@ -2,7 +2,7 @@
 //! `lib/Regex.ns` call this module. Places are numbers of code points, from 0.
 //!
 //! Compiling a pattern, and each search for a match, is one [piece](crate::pace) of work, which does not stop in between.
-//! So both have [bounds](Bounds): a pattern is [estimated](estimate) before it is compiled, and a search before it begins.
+//! So both have [bounds](Bounds): a pattern is estimated (`estimate`) before it is compiled, and a search before it begins.
 //!
 //! Compiled patterns are kept in tables for the whole process, so that a program's object for a pattern is just its
 //! text.
