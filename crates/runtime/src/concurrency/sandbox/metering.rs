@@ -163,15 +163,16 @@ pub fn count_strand(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Fail
     Err(refuse(thread, full, Reason::Strands))
 }
 
-/// The result of a primitive would take more bytes than a sandbox around the running strand may have: that is over. Without a budget, the
-/// memory of the system does not suffice.
+/// The result of a primitive would take more bytes than a sandbox around the running strand may have: that is over, and the strand ends
+/// at its next poll. Without a budget, the memory of the system does not suffice.
 pub fn refuse_result(thread: &mut Thread) -> Failure {
     let limited = |sandbox: &SandboxRef| sandbox.budgets().heap.is_some();
     let chain = thread.sandbox.into_iter().flat_map(SandboxRef::chain);
-    match chain.filter(limited).min_by_key(|sandbox| sandbox.budgets().heap) {
-        Some(sandbox) => refuse(thread, sandbox, Reason::Heap),
-        None => Failure::out_of_memory(),
+    if let Some(sandbox) = chain.filter(limited).min_by_key(|sandbox| sandbox.budgets().heap) {
+        exhaust(thread, sandbox, Reason::Heap);
+        thread.request_poll();
     }
+    Failure::out_of_memory()
 }
 
 /// The sandbox is over, and the strand that runs here has been ended, if it belongs to it.
