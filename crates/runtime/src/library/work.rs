@@ -13,7 +13,7 @@
 //! - [`start`]: a [`Work`] that makes or reads objects. They are in the subject of the right that it gets.
 
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use squall_data::pace::{Pieces, counted};
@@ -24,6 +24,7 @@ use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::rights::{self, Kind};
 use crate::state::effort::PIECE;
+use crate::state::shares::Shares;
 use crate::state::thread::{Thread, Window};
 use crate::state::work::{Step, Work};
 
@@ -177,8 +178,8 @@ where
         let (result, units) = match self.is_beside {
             false => step(),
             true if thread.sandbox.is_none() => worker::outside(thread, step),
-            true => match Seat::take() {
-                Some(_seat) => worker::outside(thread, step),
+            true => match LONG_PIECES.take(*CORES) {
+                Some(_share) => worker::outside(thread, step),
                 None => return Ok(Step::Wait),
             },
         };
@@ -197,27 +198,9 @@ where
     }
 }
 
-/// The place of a long piece of a sandbox on a core. Without a limit, a hundred sandboxes with one long piece each would leave little
-/// time to the native threads that run all other strands.
-struct Seat;
+/// The long pieces of sandboxes that run. There are no more than cores: a hundred sandboxes with one each would leave little time to the
+/// native threads that run all other strands.
+static LONG_PIECES: Shares = Shares::new();
 
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-
-static SEATS: LazyLock<usize> =
+static CORES: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
-
-impl Seat {
-    fn take() -> Option<Seat> {
-        // Relaxed: a seat orders nothing.
-        let taken = TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
-            (taken < *SEATS).then_some(taken + 1)
-        });
-        taken.ok().map(|_| Seat)
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        TAKEN.fetch_sub(1, Ordering::Relaxed);
-    }
-}

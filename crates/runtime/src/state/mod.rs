@@ -9,7 +9,7 @@
 //! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
 //! | a native thread | [`thread`], [`native_stack`], [`limit`], [`affinity`], [`items`], [`effort`] |
 //! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
-//! | a vat, its transactions, its sandbox, what breaks with that, its time and its measurements | [`vat`], [`transactions`], [`sandbox`], [`orphans`], [`pacing`], `rests` |
+//! | a vat, its transactions, its sandbox, what breaks with that, its time and its measurements | [`vat`], [`transactions`], [`sandbox`], [`orphans`], [`pacing`], `rests`, `shares` |
 //! | what a debugger has set, what tests have covered | [`debugging`], [`coverage`] |
 //! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
 //! | synchronisation | [`fences`], [`events`] |
@@ -35,6 +35,7 @@ pub mod roots;
 pub mod sampling;
 pub mod sandbox;
 pub mod services;
+pub(crate) mod shares;
 pub mod stack;
 pub mod strand;
 pub(crate) mod sync;
