@@ -1,22 +1,29 @@
 //! Regular expressions: matching takes time in proportion to the pattern's size times the text's. The primitives of
 //! `lib/Regex.ns` call this module. Places are numbers of code points, from 0.
 //!
-//! Compiling a pattern, and each search for a match, is one [piece](crate::pace) of work, which does not stop in between.
-//! So both have [bounds](Bounds): a pattern is estimated (`estimate`) before it is compiled, and a search before it begins.
+//! - `estimate`: how much work it is to read a pattern; that is one [piece](crate::pace) of work, as compiling is.
+//! - `program`: what a pattern is compiled to.
+//! - `search` and `simulation`: searches, piece by piece.
 //!
 //! Compiled patterns are kept in tables for the whole process, so that a program's object for a pattern is just its
 //! text.
 
 mod estimate;
+mod program;
+mod search;
+mod simulation;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use regex::{Captures, Regex, RegexBuilder};
 use regex_automata::util::interpolate;
 
 use crate::Problem;
-use crate::pace::{hold, spend};
+use crate::pace::spend;
+pub use program::Program;
+use program::Shelf;
+use search::Search;
+use simulation::Simulation;
 
 /// What patterns may take.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +46,15 @@ impl Bounds {
         if self.is_guests { 5_000_000 } else { 500_000_000 }
     }
 
-    /// The sizes of programs that are tried.
-    fn sizes(self) -> &'static [(usize, usize)] {
-        if self.is_guests { &SIZES[..SIZES.len() - 1] } else { &SIZES }
+    /// The most bytes of a compiled pattern.
+    fn largest_program(self) -> usize {
+        if self.is_guests { 1 << 20 } else { 10 << 20 }
     }
 
-    /// The most bytes of a text that is searched, for a pattern of weight 1.
-    fn longest_search(self) -> usize {
-        if self.is_guests { 1 << 20 } else { 1 << 28 }
+    /// The most bytes that a search may take for the places of groups.
+    fn most_memory(self) -> usize {
+        const MOST: usize = 128 << 20;
+        if self.is_guests { self.longest.min(MOST) } else { MOST }
     }
 
     fn table(self) -> &'static Mutex<Table> {
@@ -62,8 +70,8 @@ static OF_GUESTS: Mutex<Table> = Mutex::new(Table::holding(16, 2 << 20));
 
 /// Compiled patterns.
 struct Table {
-    patterns: Option<HashMap<String, Arc<Pattern>>>,
-    /// What they take at most.
+    programs: Option<HashMap<String, Arc<Program>>>,
+    /// What they take.
     bytes: usize,
     /// With more patterns than this, or more bytes, the table is emptied.
     most: usize,
@@ -72,303 +80,196 @@ struct Table {
 
 impl Table {
     const fn holding(most: usize, most_bytes: usize) -> Table {
-        Table { patterns: None, bytes: 0, most, most_bytes }
+        Table { programs: None, bytes: 0, most, most_bytes }
     }
 
-    fn find(&self, text: &str) -> Option<Arc<Pattern>> {
-        self.patterns.as_ref()?.get(text).cloned()
+    fn find(&self, text: &str) -> Option<Arc<Program>> {
+        self.programs.as_ref()?.get(text).cloned()
     }
 
-    fn keep(&mut self, text: &str, pattern: &Arc<Pattern>) {
-        let bytes = pattern.size + pattern.memory() + text.len();
+    fn keep(&mut self, text: &str, program: &Arc<Program>) {
+        let bytes = program.bytes() + Shelf::LARGEST + text.len();
         if bytes > self.most_bytes / 2 {
             return;
         }
-        let is_full = self.patterns.as_ref().is_some_and(|all| all.len() == self.most);
+        let is_full = self.programs.as_ref().is_some_and(|all| all.len() == self.most);
         if is_full || self.bytes + bytes > self.most_bytes {
-            (self.patterns, self.bytes) = (None, 0);
+            (self.programs, self.bytes) = (None, 0);
         }
         self.bytes += bytes;
-        self.patterns.get_or_insert_default().insert(text.to_owned(), pattern.clone());
+        self.programs.get_or_insert_default().insert(text.to_owned(), program.clone());
     }
-}
-
-/// The compiled form of a pattern.
-pub struct Pattern {
-    regex: Regex,
-    /// How many bytes its program takes at most.
-    size: usize,
-    /// How much more than for a short pattern a byte of the text may take.
-    weight: usize,
-}
-
-/// The largest programs of patterns, in bytes, and their weights. Larger patterns are refused.
-const SIZES: [(usize, usize); 5] =
-    [(SMALL, 1), (64 << 10, 1), (256 << 10, 4), (1 << 20, 16), (10 << 20, 64)];
-
-/// A program of this size looks at a short text in a few milliseconds, whatever the text.
-const SMALL: usize = 8 << 10;
-
-/// How much memory a search may take for the places of groups.
-const MOST_MEMORY: usize = 128 << 20;
-
-/// The bytes of the tables that a search makes as it goes on.
-const TABLES: usize = 256 << 10;
-
-impl Pattern {
-    /// Compiles a pattern. The second result is the work of it, in units.
-    fn of(text: &str, bounds: Bounds) -> (Result<Pattern, Problem>, usize) {
-        let problem = |error: regex::Error| Problem::unlocated(error.to_string());
-        let mut units = text.len() / BYTES_IN_UNIT;
-        let (last, smaller) = bounds.sizes().split_last().expect("there are sizes");
-        for &(size, weight) in smaller {
-            units += size / BYTES_IN_UNIT;
-            match Pattern::build(text, size) {
-                Err(regex::Error::CompiledTooBig(_)) => {}
-                built => {
-                    let pattern = built.map(|regex| Pattern { regex, size, weight });
-                    return (pattern.map_err(problem).and_then(Pattern::bounded), units);
-                }
-            }
-        }
-        let &(size, weight) = last;
-        let built = Pattern::build(text, size).map(|regex| Pattern { regex, size, weight });
-        (built.map_err(problem).and_then(Pattern::bounded), units + size / BYTES_IN_UNIT)
-    }
-
-    fn build(text: &str, size: usize) -> Result<Regex, regex::Error> {
-        RegexBuilder::new(text).size_limit(size).dfa_size_limit(TABLES).build()
-    }
-
-    /// The pattern, if a search does not take too much memory.
-    fn bounded(self) -> Result<Pattern, Problem> {
-        match self.memory() <= MOST_MEMORY {
-            true => Ok(self),
-            false => Err(Problem::unlocated(
-                "there are too many groups in so large a pattern".to_owned(),
-            )),
-        }
-    }
-
-    /// The names of the groups, in order; none for those without one.
-    pub fn group_names(&self) -> impl Iterator<Item = Option<&str>> {
-        self.regex.capture_names()
-    }
-
-    /// How many bytes a search takes: the program's states, each with the places of all groups, two times.
-    fn memory(&self) -> usize {
-        const BYTES_OF_STATE: usize = 24;
-        let groups = self.regex.captures_len() * size_of::<[usize; 2]>();
-        self.size / BYTES_OF_STATE * groups * 2 + TABLES
-    }
-
-    /// How much work a search is that looks at so many bytes.
-    fn units(&self, bytes: usize) -> usize {
-        // The places of a few groups are copied with the rest.
-        let groups = 1 + self.regex.captures_len() / 8;
-        (bytes / 4 * self.weight).saturating_mul(groups) + self.regex.as_str().len() + 20
-    }
-
-    /// Refuses to search in a text that is too long.
-    fn check(&self, bounds: Bounds, text: &str) -> Result<(), Problem> {
-        let work = self.units(text.len()).saturating_mul(4);
-        match work <= bounds.longest_search() {
-            true => Ok(()),
-            false => {
-                Err(Problem::unlocated("the pattern is too large for so long a text".to_owned()))
-            }
-        }
-    }
-}
-
-/// How many bytes of a program are made in a unit of work.
-const BYTES_IN_UNIT: usize = 8;
-
-/// Whether compiling the pattern, if it is not known, and a search in a short text are little work.
-pub fn is_quick(text: &str, bounds: Bounds) -> bool {
-    const SHORT: usize = 100;
-    /// With large classes, the program is not small.
-    const FEW: usize = 1000;
-    let known = bounds.table().lock().unwrap_or_else(PoisonError::into_inner).find(text);
-    if let Some(known) = known {
-        return known.size <= SMALL || !bounds.is_guests;
-    }
-    // A repetition with a count is as long as what it stands for.
-    let is_short = text.len() <= SHORT && !text.contains('{');
-    is_short && estimate::reading(text) <= FEW
-}
-
-/// The compiled form of a pattern.
-pub async fn compiled(text: &str, bounds: Bounds) -> Result<Arc<Pattern>, Problem> {
-    let table = || bounds.table().lock().unwrap_or_else(PoisonError::into_inner);
-    let known = table().find(text);
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    let reading = estimate::reading(text);
-    if reading > bounds.most_reading() {
-        let message = "there are too many large classes of characters in the pattern";
-        return Err(Problem::unlocated(message.to_owned()));
-    }
-    spend(reading).await;
-    let (compiled, units) = Pattern::of(text, bounds);
-    spend(units).await;
-    let compiled = Arc::new(compiled?);
-    table().keep(text, &compiled);
-    Ok(compiled)
-}
-
-/// The compiled form of a pattern for a search in this text.
-async fn compiled_for(pattern: &str, bounds: Bounds, text: &str) -> Result<Arc<Pattern>, Problem> {
-    let pattern = compiled(pattern, bounds).await?;
-    pattern.check(bounds, text)?;
-    if bounds.is_guests && pattern.memory() - TABLES > bounds.longest {
-        return Err(Problem::unlocated("a search takes more memory than there is".to_owned()));
-    }
-    hold(pattern.memory() - TABLES);
-    Ok(pattern)
 }
 
 /// The start and end of each group of a match; none for a group that has no part in it. The first group is the match.
 pub type Groups = Vec<Option<(usize, usize)>>;
 
-/// The first match that begins at `from` or behind.
-pub async fn first(
-    pattern: &str,
+/// A pattern as a program uses it: its text, and what it is compiled to.
+pub struct Pattern {
+    text: String,
     bounds: Bounds,
-    text: &str,
-    from: usize,
-) -> Result<Option<Groups>, Problem> {
-    let pattern = compiled_for(pattern, bounds, text).await?;
-    let start = match text.is_ascii() {
-        true => Some(from).filter(|&from| from <= text.len()),
-        false => byte_of(text, from),
-    };
-    let Some(start) = start else { return Ok(None) };
-    let Some(captures) = next(&pattern, text, start, start).await else { return Ok(None) };
-    let mut groups = groups(&captures);
-    to_code_points(text, groups.iter_mut().flatten());
-    Ok(Some(groups))
+    form: Form,
 }
 
-/// The first match that begins at `start` or behind; work is counted from `seen` on.
-async fn next<'t>(
-    pattern: &Pattern,
-    text: &'t str,
-    start: usize,
-    seen: usize,
-) -> Option<Captures<'t>> {
-    let captures = pattern.regex.captures_at(text, start);
-    let end = captures.as_ref().and_then(|found| found.get(0)).map_or(text.len(), |all| all.end());
-    spend(pattern.units(end.saturating_sub(seen))).await;
-    captures
+enum Form {
+    Known(Arc<Program>),
+    /// It is so much work to read the pattern.
+    Unread(usize),
 }
 
-/// Calls `found` with all matches that do not overlap, from left to right, at most `limit`, until it answers no.
-async fn each<'t>(
-    pattern: &Pattern,
-    text: &'t str,
-    limit: usize,
-    mut found: impl FnMut(&Captures<'t>) -> bool,
-) {
-    let (mut start, mut last) = (0, None);
-    for _ in 0..limit {
-        let captures = match next(pattern, text, start, start).await {
-            // An empty match directly behind the last one is none.
-            Some(captures) if is_empty_at(&captures, last) => {
-                let Some(step) = text[start..].chars().next().map(char::len_utf8) else { return };
-                start += step;
-                next(pattern, text, start, start).await
+impl Pattern {
+    /// The pattern with this text.
+    pub fn of(text: String, bounds: Bounds) -> Pattern {
+        let table = bounds.table().lock().unwrap_or_else(PoisonError::into_inner);
+        let known = table.find(&text);
+        drop(table);
+        let form = known.map_or_else(|| Form::Unread(estimate::reading(&text)), Form::Known);
+        Pattern { text, bounds, form }
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is little work to compile the pattern, or none.
+    pub fn is_quick(&self) -> bool {
+        const SHORT: usize = 100;
+        /// With large classes, the program is not small.
+        const FEW: usize = 1000;
+        match &self.form {
+            Form::Known(_) => true,
+            // A repetition with a count is as long as what it stands for.
+            Form::Unread(work) => {
+                self.text.len() <= SHORT && !self.text.contains('{') && *work <= FEW
             }
-            captures => captures,
+        }
+    }
+
+    /// The compiled form.
+    pub async fn compiled(&self) -> Result<Arc<Program>, Problem> {
+        const BYTES_IN_UNIT: usize = 8;
+        let reading = match &self.form {
+            Form::Known(program) => return Ok(program.clone()),
+            Form::Unread(work) => *work,
         };
-        let Some(captures) = captures else { return };
-        let end = captures.get(0).map_or(start, |whole| whole.end());
-        if !found(&captures) {
-            return;
+        if reading > self.bounds.most_reading() {
+            return refuse("there are too many large classes of characters in the pattern");
         }
-        (start, last) = (end, Some(end));
+        spend(reading + self.text.len()).await;
+        let compiled = Program::of(&self.text, self.bounds.largest_program());
+        let bytes =
+            compiled.as_ref().map_or_else(|_| self.bounds.largest_program(), Program::bytes);
+        spend(bytes / BYTES_IN_UNIT).await;
+        let compiled = Arc::new(compiled?);
+        if Simulation::bytes(&compiled.states) > self.bounds.most_memory() {
+            return refuse("there are too many groups in so large a pattern");
+        }
+        let mut table = self.bounds.table().lock().unwrap_or_else(PoisonError::into_inner);
+        table.keep(&self.text, &compiled);
+        Ok(compiled)
+    }
+
+    /// The first match that begins at `from` or behind.
+    pub async fn first(&self, text: &str, from: usize) -> Result<Option<Groups>, Problem> {
+        let program = self.compiled().await?;
+        let start = match text.is_ascii() {
+            true => Some(from).filter(|&from| from <= text.len()),
+            false => byte_of(text, from),
+        };
+        let Some(start) = start else { return Ok(None) };
+        let mut found = Search::of(&program, text, self.bounds.is_guests).first(start).await;
+        to_code_points(text, found.iter_mut().flatten().flatten());
+        Ok(found)
+    }
+
+    /// All matches that do not overlap, from left to right, at most `limit`.
+    pub async fn all(&self, text: &str, limit: usize) -> Result<Vec<Groups>, Problem> {
+        let program = self.compiled().await?;
+        let mut matches: Vec<Groups> = Vec::new();
+        let keep = |groups: Groups| {
+            // The groups of all matches are as many.
+            let bytes = size_of::<Groups>() + size_of_val(&*groups);
+            matches.push(groups);
+            Some(matches.len() * bytes)
+        };
+        self.each(&program, text, limit, keep).await;
+        to_code_points(text, matches.iter_mut().flatten().flatten());
+        Ok(matches)
+    }
+
+    /// The text with at most `limit` matches replaced by a template, in which `$1` and `${name}` stand for groups; none if
+    /// it would be too long.
+    pub async fn replaced(
+        &self,
+        text: &str,
+        template: &str,
+        limit: usize,
+    ) -> Result<Option<String>, Problem> {
+        let (program, longest) = (self.compiled().await?, self.bounds.longest);
+        let (mut replaced, mut end) = (String::new(), 0);
+        let replace = |groups: Groups| {
+            let Some(Some(whole)) = groups.first() else { return None };
+            replaced.push_str(&text[end..whole.0]);
+            let append = |group: usize, result: &mut String| {
+                if let Some(&Some((start, end))) = groups.get(group)
+                    && result.len() <= longest
+                {
+                    result.push_str(&text[start..end]);
+                }
+            };
+            let group = |name: &str| program.group_names().position(|each| each == Some(name));
+            interpolate::string(template, append, group, &mut replaced);
+            end = whole.1;
+            Some(replaced.capacity()).filter(|_| replaced.len() <= longest)
+        };
+        self.each(&program, text, limit, replace).await;
+        if replaced.len() > longest {
+            return Ok(None);
+        }
+        replaced.push_str(&text[end..]);
+        Ok(Some(replaced))
+    }
+
+    /// Calls `found` with all matches that do not overlap, from left to right, at most `limit`. It answers how many bytes it
+    /// holds, or nothing for an end.
+    async fn each(
+        &self,
+        program: &Program,
+        text: &str,
+        limit: usize,
+        mut found: impl FnMut(Groups) -> Option<usize>,
+    ) {
+        let mut search = Search::of(program, text, self.bounds.is_guests);
+        let (mut start, mut last) = (0, None);
+        for _ in 0..limit {
+            let groups = match search.first(start).await {
+                // An empty match directly behind the last one is none.
+                Some(groups) if groups[0] == last.map(|place| (place, place)) => {
+                    let Some(step) = text[start..].chars().next().map(char::len_utf8) else {
+                        return;
+                    };
+                    start += step;
+                    search.first(start).await
+                }
+                groups => groups,
+            };
+            let Some(groups) = groups else { return };
+            let end = groups[0].map_or(start, |whole| whole.1);
+            let Some(held) = found(groups) else { return };
+            search.hold_beside(held);
+            (start, last) = (end, Some(end));
+        }
     }
 }
 
-fn is_empty_at(captures: &Captures<'_>, place: Option<usize>) -> bool {
-    captures.get(0).is_some_and(|whole| whole.is_empty() && Some(whole.end()) == place)
-}
-
-/// All matches that do not overlap, from left to right, at most `limit`.
-pub async fn all(
-    pattern: &str,
-    bounds: Bounds,
-    text: &str,
-    limit: usize,
-) -> Result<Vec<Groups>, Problem> {
-    let pattern = compiled_for(pattern, bounds, text).await?;
-    let mut matches: Vec<Groups> = Vec::new();
-    let keep = |captures: &Captures<'_>| {
-        matches.push(groups(captures));
-        // The groups of all matches are as many.
-        let groups = captures.len() * size_of::<Option<(usize, usize)>>();
-        hold(pattern.memory() - TABLES + matches.len() * (size_of::<Groups>() + groups));
-        true
-    };
-    each(&pattern, text, limit, keep).await;
-    to_code_points(text, matches.iter_mut().flatten().flatten());
-    Ok(matches)
-}
-
-/// The text with at most `limit` matches replaced by a template, in which `$1` and `${name}` stand for groups; none if it
-/// would be too long.
-pub async fn replaced(
-    pattern: &str,
-    bounds: Bounds,
-    text: &str,
-    template: &str,
-    limit: usize,
-) -> Result<Option<String>, Problem> {
-    let pattern = compiled_for(pattern, bounds, text).await?;
-    let (mut replaced, mut end) = (String::new(), 0);
-    let replace = |captures: &Captures<'_>| {
-        let Some(whole) = captures.get(0) else { return false };
-        replaced.push_str(&text[end..whole.start()]);
-        expand(&pattern, captures, template, bounds.longest, &mut replaced);
-        end = whole.end();
-        hold(pattern.memory() - TABLES + replaced.capacity());
-        replaced.len() <= bounds.longest
-    };
-    each(&pattern, text, limit, replace).await;
-    if replaced.len() > bounds.longest {
-        return Ok(None);
-    }
-    replaced.push_str(&text[end..]);
-    Ok(Some(replaced))
-}
-
-/// Appends the template with the parts of a match, up to the part that makes the result longer than `longest`.
-fn expand(
-    pattern: &Pattern,
-    captures: &Captures<'_>,
-    template: &str,
-    longest: usize,
-    result: &mut String,
-) {
-    let append = |group: usize, result: &mut String| {
-        if let Some(part) = captures.get(group)
-            && result.len() <= longest
-        {
-            result.push_str(part.as_str());
-        }
-    };
-    let group = |name: &str| pattern.group_names().position(|each| each == Some(name));
-    interpolate::string(template, append, group, result);
+fn refuse<T>(why: &str) -> Result<T, Problem> {
+    Err(Problem::unlocated(why.to_owned()))
 }
 
 /// The pattern that matches just this text.
 pub fn quoted(text: &str) -> String {
-    regex::escape(text)
-}
-
-fn groups(captures: &regex::Captures<'_>) -> Groups {
-    captures.iter().map(|group| group.map(|group| (group.start(), group.end()))).collect()
+    regex_syntax::escape(text)
 }
 
 /// The byte of a code point, or the end of the text.
@@ -396,64 +297,140 @@ fn to_code_points<'a>(text: &str, ranges: impl Iterator<Item = &'a mut (usize, u
 mod tests {
     use super::*;
 
+    use proptest::prelude::*;
+    use regex::Regex;
+
     use crate::pace::{at_once, counted};
 
     const HOSTS: Bounds = Bounds::HOSTS;
     const GUESTS: Bounds = Bounds { is_guests: true, longest: 1 << 20 };
 
+    fn pattern(text: &str, bounds: Bounds) -> Pattern {
+        Pattern::of(text.to_owned(), bounds)
+    }
+
+    /// Why a pattern is refused, and the work of it.
+    fn refused(text: &str, bounds: Bounds) -> Option<(String, usize)> {
+        let (compiled, units) = counted(pattern(text, bounds).compiled());
+        compiled.err().map(|problem| (problem.message, units))
+    }
+
     #[test]
     fn places_are_code_points() {
-        let first = |text, from| {
-            at_once(first("(?P<last>ü)|(b+)", HOSTS, text, from)).expect("it is a pattern")
-        };
+        let pattern = pattern("(?P<last>ü)|(b+)", HOSTS);
+        let first = |text, from| at_once(pattern.first(text, from)).expect("it is a pattern");
         assert_eq!(first("éabbü", 0), Some(vec![Some((2, 4)), None, Some((2, 4))]));
         assert_eq!(first("éabbü", 4), Some(vec![Some((4, 5)), Some((4, 5)), None]));
         assert_eq!(first("éabbü", 6), None);
-        assert_eq!(at_once(all("ü", HOSTS, "übü", 9)).map(|all| all.len()), Ok(2));
+        assert_eq!(at_once(pattern.all("übü", 9)).map(|all| all.len()), Ok(3));
+    }
+
+    /// All groups of all matches, as the crate `regex` finds them.
+    fn expected(pattern: &str, text: &str) -> Vec<Groups> {
+        let place =
+            |group: Option<regex::Match<'_>>| group.map(|found| (found.start(), found.end()));
+        let library = Regex::new(pattern).expect("it is a pattern");
+        library.captures_iter(text).map(|found| found.iter().map(place).collect()).collect()
+    }
+
+    /// The same by a search of ours.
+    fn found(expression: &str, text: &str, bounds: Bounds) -> Vec<Groups> {
+        let pattern = pattern(expression, bounds);
+        let program = at_once(pattern.compiled()).expect("it is a pattern");
+        let mut found = Vec::new();
+        at_once(pattern.each(&program, text, usize::MAX, |groups| {
+            found.push(groups);
+            Some(0)
+        }));
+        found
+    }
+
+    /// The same by the simulation.
+    fn simulated(pattern: &str, text: &str) -> Option<Groups> {
+        let program = Program::of(pattern, 10 << 20).expect("it is a pattern");
+        at_once(Simulation::of(&program.states, text).first(0..text.len(), false))
     }
 
     #[test]
     fn matches_are_those_of_the_library() {
-        for pattern in ["a*", "", "b|", "é*", "(?m)^", "$", r"\b", "ab|b*", "a{0,2}"] {
-            let compiled = at_once(compiled(pattern, HOSTS)).expect("it is a pattern");
-            for text in ["", "baac", "éaaé", "ab\nab", "aaaa b éé"] {
-                let expected: Vec<_> =
-                    compiled.regex.find_iter(text).map(|found| found.range()).collect();
-                let mut found = Vec::new();
-                at_once(each(&compiled, text, 99, |captures| {
-                    found.extend(captures.get(0).map(|whole| whole.range()));
-                    true
-                }));
-                assert_eq!(found, expected, "{pattern} in {text}");
+        let patterns = [
+            "a*",
+            "",
+            "b|",
+            "é*",
+            "(?m)^",
+            "$",
+            r"\b",
+            "ab|b*",
+            "a{0,2}",
+            r"(?-u:\B)",
+            "(a|ab)(c|bcd)?(d*)",
+            r"\b(\w+)\s",
+            "^b",
+            r"(?m)^(a+)$",
+            "(?i)AB",
+            "(b)|(a)",
+            r"(?:(a)|b)*",
+            "(a*?)(b??)",
+            "ba+",
+            ".*b",
+        ];
+        let texts = ["", "baac", "éaaé", "ab\nab", "aaaa b éé", "abcd abcdd", "xé ab Ab"];
+        for pattern in patterns {
+            for text in texts {
+                // The long text is searched by the automata.
+                for text in [text.to_owned(), (text.to_owned() + &"-".repeat(9)).repeat(2000)] {
+                    let expected = expected(pattern, &text);
+                    for bounds in [HOSTS, GUESTS] {
+                        let found = found(pattern, &text, bounds);
+                        assert_eq!(found, expected, "{pattern} in {text:.20}");
+                    }
+                    assert_eq!(simulated(pattern, &text), expected.first().cloned(), "{pattern}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn any_matches_are_those_of_the_library(
+            pattern in r"(\(?[ab.é]([*+?]|\{0,3\}|\*\?)?\)?|\^|\$|\\b|\\w|\||\(b\)){1,6}",
+            text in "[abé \n]{0,30}",
+            times in prop::sample::select(vec![1usize, 500]),
+        ) {
+            let text = text.repeat(times);
+            if Regex::new(&pattern).is_ok() {
+                let expected = expected(&pattern, &text);
+                prop_assert_eq!(simulated(&pattern, &text), expected.first().cloned());
+                prop_assert_eq!(&found(&pattern, &text, HOSTS), &expected);
+                prop_assert_eq!(found(&pattern, &text, GUESTS), expected);
             }
         }
     }
 
     #[test]
     fn templates_are_expanded_as_by_the_library() {
-        let pattern = r"(?<name>\w+)-(\w)?";
         let text = "ab-c de-";
+        let expression = r"(?<name>\w+)-(\w)?";
+        let replaced = |template: &str, bounds| {
+            at_once(pattern(expression, bounds).replaced(text, template, 9))
+        };
         for template in ["$2 of $name", "${name}x", "$$1", "$", "$9${", "$namex"] {
-            let expected = Regex::new(pattern).unwrap().replace_all(text, template).into_owned();
-            let found = at_once(replaced(pattern, HOSTS, text, template, 9));
-            assert_eq!(found, Ok(Some(expected)), "{template}");
+            let library = Regex::new(expression).unwrap();
+            let expected = library.replace_all(text, template).into_owned();
+            assert_eq!(replaced(template, HOSTS), Ok(Some(expected)), "{template}");
         }
-        let template = "$name".repeat(1 << 20);
-        assert_eq!(at_once(replaced(pattern, GUESTS, text, &template, 9)), Ok(None));
+        assert_eq!(replaced(&"$name".repeat(1 << 20), GUESTS), Ok(None));
     }
 
     #[test]
-    fn large_patterns_weigh_more_and_are_refused() {
-        let weight = |text| at_once(compiled(text, HOSTS)).expect("it is a pattern").weight;
-        assert_eq!((weight("a+b"), weight(r"\w{20}") > 1), (1, true));
-        let refused = |text: &str, bounds| {
-            let (compiled, units) = counted(compiled(text, bounds));
-            compiled.err().map(|problem| (problem.message, units))
-        };
-        let (_, units) = refused(r"\w{9999}", HOSTS).expect("it is too large");
-        assert!(units > counted(compiled(r"\w{21}", HOSTS)).1, "it was tried in all sizes");
+    fn large_patterns_are_refused() {
+        let (message, units) = refused(r"\w{9999}", HOSTS).expect("it is too large");
+        assert!(message.contains("more than 10485760 bytes"), "{message}");
+        assert!(units > counted(pattern(r"\w{21}", HOSTS).compiled()).1);
         assert!(refused(r"\w{200}", HOSTS).is_none());
-        assert!(refused(r"\w{200}", GUESTS).is_some());
+        assert!(refused(r"\w{400}", GUESTS).is_some());
         let groups = "(a|b)?".repeat(2000);
         let (message, _) = refused(&groups, HOSTS).expect("it takes too much memory");
         assert!(message.contains("groups"), "{message}");
@@ -462,16 +439,63 @@ mod tests {
         assert!(message.contains("classes") && units == 0, "{message} {units}");
     }
 
+    /// So many letters, as if by chance.
+    fn mixed(count: usize) -> String {
+        let mut state = 1_u64;
+        let mut letter = || {
+            // Marsaglia's xorshift.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            if state & 1 == 1 { 'a' } else { 'b' }
+        };
+        (0..count).map(|_| letter()).collect()
+    }
+
+    #[test]
+    fn searches_pay_for_what_they_look_at() {
+        let units = |expression: &str, text: &str| {
+            let pattern = pattern(expression, GUESTS);
+            at_once(pattern.compiled()).expect("it is a pattern");
+            counted(pattern.all(text, usize::MAX)).1
+        };
+        let text = "a".repeat(1 << 12);
+        let (little, much) = (units("a", &text), units("a(?:.*z)?", &text));
+        assert!(much > 20 * little, "each match looks at all that follows: {little} {much}");
+        let states = units("(?:a|b)*a(?:a|b){12}c", &mixed(40000));
+        assert!(states > 200_000, "there are many states: {states}");
+    }
+
+    #[test]
+    fn searches_go_in_pieces_whose_work_is_repeated() {
+        for expression in [r"(?:a|b)*a(?:a|b){12}c", r"\b(é|b)*c", "((a|b)(a|b))*c", "xyz"] {
+            let text = mixed(20_000) + "é" + &mixed(20_000);
+            let pattern = pattern(expression, GUESTS);
+            at_once(pattern.compiled()).expect("it is a pattern");
+            let whole = counted(pattern.first(&text, 0)).1;
+            let mut pieces =
+                crate::pace::Pieces::of(async move { pattern.first(&text, 0).await.is_ok() });
+            let (mut units, mut count) = (0, 0);
+            loop {
+                let (done, spent) = pieces.step(1000);
+                (units, count) = (units + spent, count + 1);
+                assert!(spent < 100_000, "{expression}: {spent}");
+                if done.is_some() {
+                    break;
+                }
+            }
+            assert_eq!(units, whole, "{expression}");
+            assert!(count > 1, "{expression}: {count}");
+        }
+    }
+
     #[test]
     fn tables_stay_small() {
         for number in 0..40 {
-            at_once(compiled(&format!("a{number}"), GUESTS)).expect("it is a pattern");
+            at_once(pattern(&format!("a{number}"), GUESTS).compiled()).expect("it is a pattern");
             let table = OF_GUESTS.lock().unwrap();
             assert!(table.bytes <= table.most_bytes);
-            assert!(table.patterns.as_ref().is_some_and(|all| all.len() <= table.most));
+            assert!(table.programs.as_ref().is_some_and(|all| all.len() <= table.most));
         }
-        let text = "a".repeat(1 << 22);
-        assert!(at_once(first("a(b)", GUESTS, &text, 0)).is_err());
-        assert!(at_once(first("a(b)", HOSTS, &text, 0)).is_ok());
     }
 }

@@ -673,7 +673,11 @@ impl Metering {
     /// The turn of a loop in which a strand of a sandbox is has done nothing but wait: it costs no fuel.
     pub fn refund_turn(&mut self) {
         if self.counts_polls && !self.is_for_tape {
-            self.fuel = self.fuel.saturating_add(1);
+            // With fuel for another turn, the poll that draws what is owed would never come.
+            match self.owed {
+                0 => self.fuel = self.fuel.saturating_add(1),
+                _ => self.owed -= 1,
+            }
         }
     }
 

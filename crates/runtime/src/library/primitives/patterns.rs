@@ -1,8 +1,10 @@
 //! Regular expressions: the primitives for searches and replacements. `lib/Regex.ns` calls them. A pattern is given as
 //! its text; compiled patterns are kept in a table.
 
+use std::sync::Arc;
+
 use squall_data::Problem;
-use squall_data::patterns::{self, Bounds, Groups};
+use squall_data::patterns::{self, Bounds, Groups, Pattern};
 use squall_heap::Word;
 
 use super::{answer, problems};
@@ -32,46 +34,50 @@ fn bounds(thread: &Thread) -> Bounds {
     Bounds { is_guests: thread.sandbox.is_some(), longest }
 }
 
-/// The text of the pattern in the first argument.
-fn pattern_argument(window: Window) -> Result<String, Failure> {
+/// The pattern in the first argument.
+fn pattern_argument(thread: &Thread, window: Window) -> Result<Pattern, Failure> {
     let pattern = text_argument(window.get(0))?;
     match pattern.len() <= LONGEST_PATTERN {
-        true => Ok(pattern),
+        true => Ok(Pattern::of(pattern, bounds(thread))),
         false => Err(Failure::argument(window.get(0))),
     }
 }
 
 /// The pattern, and the text in the second argument.
-fn pattern_and_text(window: Window) -> Result<(String, String), Failure> {
-    Ok((pattern_argument(window)?, text_argument(window.get(1))?))
+fn pattern_and_text(thread: &Thread, window: Window) -> Result<(Pattern, String), Failure> {
+    Ok((pattern_argument(thread, window)?, text_argument(window.get(1))?))
 }
 
 /// The most bytes of a pattern: it is compiled in one piece.
 const LONGEST_PATTERN: usize = 64 << 10;
 
-/// Does work with a pattern, in a text of this size. Outside, since it may be long in one piece. *GC point.*
-fn with_pattern<T: 'static>(
+/// Does work with a pattern, in a text of this size. Outside, if compiling may be long. *GC point.*
+fn with_pattern<T, W>(
     thread: &mut Thread,
-    (pattern, size): (String, usize),
-    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    (pattern, size): (Pattern, usize),
+    work: impl FnOnce(Arc<Pattern>) -> W,
     conclude: impl FnOnce(&mut Thread, T) -> Result<Word, Failure> + Send + 'static,
-) -> Outcome {
-    let is_quick = patterns::is_quick(&pattern, bounds(thread));
-    let size = if is_quick { size } else { size.max(work::SMALL + 1) };
+) -> Outcome
+where
+    T: 'static,
+    W: Future<Output = Result<T, Problem>> + Send + 'static,
+{
+    let size = if pattern.is_quick() { size } else { size.max(work::SMALL + 1) };
+    let pattern = Arc::new(pattern);
+    let work = work(pattern.clone());
     work::compute_beside(thread, size, work, move |thread, done| match done {
         Ok(done) => conclude(thread, done),
-        Err(problem) => Err(problems::in_text(thread, &pattern, &problem)),
+        Err(problem) => Err(problems::in_text(thread, pattern.text(), &problem)),
     })
 }
 
 /// An array of the groups' names, nil for those without one. *GC point.*
 fn names(thread: &mut Thread, window: Window) -> Outcome {
-    let pattern = match pattern_argument(window) {
+    let pattern = match pattern_argument(thread, window) {
         Ok(pattern) => pattern,
         Err(failure) => return failure.into(),
     };
-    let (text, bounds) = (pattern.clone(), bounds(thread));
-    let work = async move { patterns::compiled(&text, bounds).await };
+    let work = |pattern: Arc<Pattern>| async move { pattern.compiled().await };
     with_pattern(thread, (pattern, 0), work, |thread, compiled| {
         let names: Vec<Option<&str>> = compiled.group_names().collect();
         array::make_of(thread, names.len(), |thread, index| match names[index] {
@@ -83,7 +89,7 @@ fn names(thread: &mut Thread, window: Window) -> Outcome {
 
 /// The first match from an index on: an array of the groups' starts and ends, or nil. *GC point.*
 fn first(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = pattern_and_text(window).and_then(|(pattern, text)| {
+    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
         let from = size_argument(window.get(2))?.checked_sub(1);
         Ok((pattern, text, from.ok_or(Failure::index(window.get(1), window.get(2)))?))
     });
@@ -91,8 +97,8 @@ fn first(thread: &mut Thread, window: Window) -> Outcome {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
-    let (size, expression, bounds) = (text.len(), pattern.clone(), bounds(thread));
-    let work = async move { patterns::first(&expression, bounds, &text, from).await };
+    let size = text.len();
+    let work = |pattern: Arc<Pattern>| async move { pattern.first(&text, from).await };
     with_pattern(thread, (pattern, size), work, |thread, found| match found {
         Some(groups) => make_groups(thread, &groups),
         None => Ok(Word::NIL),
@@ -101,14 +107,14 @@ fn first(thread: &mut Thread, window: Window) -> Outcome {
 
 /// An array of all matches, each as for the first one. *GC point.*
 fn all(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = pattern_and_text(window)
+    let arguments = pattern_and_text(thread, window)
         .and_then(|(pattern, text)| Ok((pattern, text, size_argument(window.get(2))?)));
     let (pattern, text, most) = match arguments {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
-    let (size, expression, bounds) = (text.len(), pattern.clone(), bounds(thread));
-    let work = async move { patterns::all(&expression, bounds, &text, most).await };
+    let size = text.len();
+    let work = |pattern: Arc<Pattern>| async move { pattern.all(&text, most).await };
     with_pattern(thread, (pattern, size), work, |thread, matches| {
         array::make_of(thread, matches.len(), |thread, index| make_groups(thread, &matches[index]))
     })
@@ -127,15 +133,16 @@ fn make_groups(thread: &mut Thread, groups: &Groups) -> Result<Word, Failure> {
 
 /// *GC point.*
 fn replaced(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = pattern_and_text(window).and_then(|(pattern, text)| {
+    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
         Ok((pattern, text, text_argument(window.get(2))?, size_argument(window.get(3))?))
     });
     let (pattern, text, template, most) = match arguments {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
-    let (size, expression, bounds) = (text.len() + template.len(), pattern.clone(), bounds(thread));
-    let work = async move { patterns::replaced(&expression, bounds, &text, &template, most).await };
+    let size = text.len() + template.len();
+    let work =
+        |pattern: Arc<Pattern>| async move { pattern.replaced(&text, &template, most).await };
     with_pattern(thread, (pattern, size), work, |thread, replaced| match replaced {
         Some(replaced) => make_string(thread, &replaced),
         None => Err(metering::refuse_result(thread)),
