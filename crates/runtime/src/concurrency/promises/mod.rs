@@ -183,16 +183,46 @@ pub(crate) fn is_pending(word: Word) -> bool {
     promise.is_none_or(|promise| matches!(state(promise), State::Unresolved | State::Decided))
 }
 
-/// The promise that a promise waits for in the end, itself perhaps.
-pub fn awaited(promise: Object) -> Object {
-    let mut awaited = promise;
-    while state(awaited) == State::Decided
-        && let Some(next) = awaited.slot(slots::OUTCOME).as_object()
-        && next.layout() == known::PROMISE
-    {
-        awaited = next;
+/// What a promise waits for in the end.
+pub enum Awaited {
+    /// This promise, which follows none; the promise itself, perhaps.
+    One(Object),
+    /// Nothing: this promise and those that it leads to follow each other.
+    Circle(Object),
+}
+
+impl Awaited {
+    /// What this promise waits for.
+    pub fn by(promise: Object) -> Awaited {
+        // Brent's algorithm: a circle leads back to the promise that is saved at each power of two.
+        let (mut last, mut saved, mut steps, mut limit) = (promise, promise, 0_usize, 1);
+        while let Some(next) = followed(last) {
+            if next == saved {
+                return Awaited::Circle(next);
+            }
+            (last, steps) = (next, steps + 1);
+            if steps == limit {
+                (saved, limit) = (next, 2 * limit);
+            }
+        }
+        Awaited::One(last)
     }
-    awaited
+}
+
+/// The promises of a circle, from this one on.
+pub fn circle(first: Object) -> impl Iterator<Item = Object> {
+    std::iter::successors(Some(first), move |&last| followed(last).filter(|&next| next != first))
+}
+
+/// The promise that a promise follows.
+fn followed(promise: Object) -> Option<Object> {
+    let next = promise.slot(slots::OUTCOME).as_object();
+    next.filter(|next| state(promise) == State::Decided && next.layout() == known::PROMISE)
+}
+
+/// Breaks a promise of a circle, and with it the others. *GC point.*
+pub fn break_circle(thread: &mut Thread, promise: Object, error: Word) {
+    settling::settle_decided(thread, owner(promise), promise, BREAK, error);
 }
 
 /// The state of a promise; reliable under its lock only.

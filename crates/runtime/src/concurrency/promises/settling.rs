@@ -279,6 +279,11 @@ impl Publication {
         let end = if kind == RESOLVE { State::Resolved } else { State::Broken };
         let is_ours = owner(promise) == self.here;
         waiting::lock(&mut thread.mutator, promise);
+        if matches!(state(promise), State::Resolved | State::Broken) {
+            // It was in a circle, which has been broken elsewhere.
+            waiting::unlock(&mut thread.mutator, promise);
+            return Step::Done;
+        }
         if !is_ours
             && far_reference::far_reference(outcome).is_some()
             && reactions::have_copies(thread, promise)

@@ -13,7 +13,7 @@ use squall_heap::{Object, Tracer, Word};
 use super::grants;
 use crate::concurrency::embedding::errands;
 use crate::concurrency::outputs;
-use crate::concurrency::promises;
+use crate::concurrency::promises::{self, Awaited};
 use crate::concurrency::strands;
 use crate::model::known;
 use crate::objects::string::symbol_object;
@@ -155,12 +155,21 @@ pub(crate) fn lose(strand: StrandRef, tracer: &mut Tracer<'_>) {
     }
 }
 
-/// The promise of the sandbox that an orphan waits for: another one than that, if it was decided.
-fn pending_part(orphan: Word, ended: &Ended) -> Word {
+/// Ends the waiting for an orphan of a sandbox that is over. If the orphan was decided, another promise of the sandbox is broken: the
+/// one that it waits for, or one of a circle. *GC point.*
+fn settle_orphan(thread: &mut Thread, orphan: Word, ended: &Ended, error: Word) {
     let promise = orphan.as_object().filter(|object| object.layout() == known::PROMISE);
-    let awaited = promise.map(promises::awaited);
     let is_in = |promise: &Object| ended.has(promises::owner(*promise).sandbox());
-    awaited.filter(is_in).map_or(orphan, Object::word)
+    let result = match promise.map(Awaited::by) {
+        Some(Awaited::One(last)) if is_in(&last) => last.word(),
+        Some(Awaited::Circle(first)) => {
+            return if let Some(broken) = promises::circle(first).find(is_in) {
+                promises::break_circle(thread, broken, error);
+            };
+        }
+        Some(Awaited::One(_)) | None => orphan,
+    };
+    promises::settle_result(thread, None, result, Ending::Killed, error);
 }
 
 /// As [`end_lost_turns`]; in a replay, when the guests have done what comes before their ends, or after so many looks: they may settle
@@ -197,9 +206,7 @@ fn end_lost_turns(thread: &mut Thread, ended: &Ended) {
     for inner in vm.sandboxes.used() {
         let Some(sandbox) = ended.around(Some(inner)) else { continue };
         while let Some(orphan) = inner.take_orphan() {
-            let result = pending_part(orphan, ended);
-            let error = state::error(sandbox);
-            promises::settle_result(thread, None, result, Ending::Killed, error);
+            settle_orphan(thread, orphan, ended, state::error(sandbox));
         }
     }
     for vat in vm.vats.all().into_iter().filter(|vat| ended.has(vat.sandbox())) {
