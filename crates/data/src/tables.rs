@@ -96,23 +96,39 @@ async fn check_quotes(text: &str, delimiter: u8) -> Result<(), Problem> {
     open.map_or(Ok(()), |at| Err(Problem::at(at, "this quotation has no end")))
 }
 
-/// The text of rows, with quotes where they are necessary; lines end with CR LF.
-pub async fn written(rows: &[Vec<String>], delimiter: u8) -> Option<String> {
-    let terminator = csv::Terminator::CRLF;
-    let mut writer = WriterBuilder::new()
-        .flexible(true)
-        .delimiter(delimiter)
-        .terminator(terminator)
-        .from_writer(vec![]);
-    let mut written = 0;
-    for row in rows {
-        writer.write_record(row).ok()?;
-        let size: usize = row.iter().map(String::len).sum();
-        written += size + row.len();
-        hold(written);
-        spend(size / 4 + 2 * row.len()).await;
+/// A table that is being written, field by field, with quotes where they are necessary; lines end with CR LF.
+pub struct Writer {
+    writer: csv::Writer<Vec<u8>>,
+}
+
+impl Writer {
+    /// An empty table.
+    pub fn new(delimiter: u8) -> Writer {
+        let mut builder = WriterBuilder::new();
+        builder.flexible(true).delimiter(delimiter).terminator(csv::Terminator::CRLF);
+        Writer { writer: builder.from_writer(Vec::new()) }
     }
-    String::from_utf8(writer.into_inner().ok()?).ok()
+
+    /// Appends a field to the row.
+    pub fn add_field(&mut self, field: &str) {
+        self.writer.write_field(field).expect("memory takes all bytes");
+    }
+
+    /// The next field begins a row.
+    pub fn end_row(&mut self) {
+        self.writer.write_record(None::<&[u8]>).expect("memory takes all bytes");
+    }
+
+    /// How many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.writer.get_ref().capacity()
+    }
+
+    /// The text.
+    pub fn finish(self) -> String {
+        let bytes = self.writer.into_inner().expect("memory takes all bytes");
+        String::from_utf8(bytes).expect("quotes and delimiters are ASCII")
+    }
 }
 
 #[cfg(test)]
@@ -139,8 +155,12 @@ mod tests {
         fn rows_are_read_as_they_were_written(
             rows in prop::collection::vec(prop::collection::vec("[a\",;\n\r é]{0,6}", 2..4), 0..6),
         ) {
-            let text = at_once(written(&rows, b',')).unwrap();
-            prop_assert_eq!(fields(&text).unwrap(), rows);
+            let mut writer = Writer::new(b',');
+            for row in &rows {
+                row.iter().for_each(|field| writer.add_field(field));
+                writer.end_row();
+            }
+            prop_assert_eq!(fields(&writer.finish()).unwrap(), rows);
         }
     }
 }

@@ -3,13 +3,14 @@
 
 use squall_data::json::Builder;
 use squall_data::pace::Pieces;
-use squall_data::tables::Rows;
+use squall_data::tables::{Rows, Writer};
 use squall_data::toml::{self, Value};
 use squall_data::{Problem, links, tables};
 use squall_heap::Word;
 
 use super::trees::{self, Objects, Parts};
 use super::{answer, problems};
+use crate::concurrency::sandbox::metering;
 use crate::concurrency::transactions::access;
 use crate::library::work;
 use crate::model::outcome::{Failure, Outcome};
@@ -17,6 +18,7 @@ use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::rights;
 use crate::objects::string::{make_string, text_argument};
+use crate::state::sandbox;
 use crate::state::thread::{Thread, Window};
 use crate::state::work::{Step, Work};
 
@@ -126,74 +128,71 @@ fn csv_text(thread: &mut Thread, window: Window) -> Outcome {
     match delimiter(window) {
         Ok(delimiter) if array::of(window.get(0)).is_some() => {
             let rows = window.get(0);
-            work::start(thread, Box::new(Gathering { rows: Vec::new(), bytes: 0, delimiter }), rows)
+            let writing = Writing { text: Writer::new(delimiter), row: 0, field: 0 };
+            work::start(thread, Box::new(writing), rows)
         }
         Ok(_) => Failure::argument(window.get(0)).into(),
         Err(failure) => failure.into(),
     }
 }
 
-/// The rows of a table that is to be written, whose array is the subject.
-struct Gathering {
-    rows: Vec<Vec<String>>,
-    /// What the rows take.
-    bytes: usize,
-    delimiter: u8,
+/// A table that is being written, whose array of rows is the subject.
+struct Writing {
+    text: Writer,
+    /// The place of the next field.
+    row: usize,
+    field: usize,
 }
 
-impl Work for Gathering {
+impl Work for Writing {
     fn step(&mut self, thread: &mut Thread, window: Window) -> Result<Step, Failure> {
-        /// How many fields, and rows, are gathered in a piece.
-        const MANY: usize = 4000;
-        let mut gathered = 0;
-        while gathered < MANY {
-            let rows = rights::subject_of(window.get(0).object());
-            let count = array::of(rows).ok_or(Failure::argument(rows))?.length();
-            if self.rows.len() == count {
-                thread.charge(gathered * 5);
-                return Ok(Step::Then(self.written()));
+        /// The units of a piece.
+        const MANY: usize = 20_000;
+        const BYTES_IN_UNIT: usize = 4;
+        /// The units for a field, and for the end of a row.
+        const FIELD: usize = 5;
+        let longest = sandbox::largest_result(thread).unwrap_or(usize::MAX);
+        let mut units = 0;
+        while units < MANY {
+            let Some(size) = self.add(thread, window)? else {
+                thread.charge(units);
+                let text = std::mem::replace(&mut self.text, Writer::new(b',')).finish();
+                return make_string(thread, &text).map(Step::Done);
+            };
+            units += size / BYTES_IN_UNIT + FIELD;
+            if self.text.bytes() > longest {
+                return Err(metering::refuse_result(thread));
             }
-            let row = csv_row(thread, window, self.rows.len())?;
-            gathered += 1 + row.len();
-            let fields = row.iter().map(|field| field.capacity() + size_of::<String>());
-            self.bytes += size_of::<Vec<String>>() + fields.sum::<usize>();
-            self.rows.push(row);
         }
-        thread.charge(gathered * 5);
+        thread.charge(units);
         Ok(Step::More)
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.text.bytes()
     }
 }
 
-impl Gathering {
-    /// The work that makes the text.
-    fn written(&mut self) -> Box<dyn Work> {
-        let (rows, delimiter) = (std::mem::take(&mut self.rows), self.delimiter);
-        let writing = async move { tables::written(&rows, delimiter).await };
-        work::computation(self.bytes, writing, |thread, text| {
-            make_string(thread, &text.ok_or(Failure::argument(Word::NIL))?)
-        })
+impl Writing {
+    /// Adds the next field, or the end of a row. Answers the bytes of the field, or none behind the last row. *GC point.*
+    fn add(&mut self, thread: &mut Thread, window: Window) -> Result<Option<usize>, Failure> {
+        let rows = rights::subject_of(window.get(0).object());
+        let rows = array::of(rows).ok_or(Failure::argument(rows))?;
+        if self.row >= rows.length() {
+            return Ok(None);
+        }
+        let row = access::element(thread, rows, self.row)?;
+        let row = array::of(row).ok_or(Failure::argument(row))?;
+        if self.field >= row.length() {
+            self.text.end_row();
+            (self.row, self.field) = (self.row + 1, 0);
+            return Ok(Some(0));
+        }
+        let field = text_argument(access::element(thread, row, self.field)?)?;
+        self.text.add_field(&field);
+        self.field += 1;
+        Ok(Some(field.len()))
     }
-}
-
-/// *GC point.*
-fn csv_row(thread: &mut Thread, window: Window, index: usize) -> Result<Vec<String>, Failure> {
-    let rows = rights::subject_of(window.get(0).object());
-    let rows = array::of(rows).ok_or(Failure::argument(rows))?;
-    let row = access::element(thread, rows, index)?;
-    let length = array::of(row).ok_or(Failure::argument(row))?.length();
-    let depth = thread.mutator.root_depth();
-    let root = thread.mutator.push_root(row);
-    let fields = (0..length).map(|field| {
-        let row = thread.mutator.get(root).object();
-        text_argument(access::element(thread, row, field)?)
-    });
-    let fields = fields.collect();
-    thread.mutator.truncate_roots(depth);
-    fields
 }
 
 /// How many units of work a byte of TOML is.
