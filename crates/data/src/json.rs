@@ -215,6 +215,12 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
 /// Appends a text with quotes, and with escapes where JSON requires them.
 pub fn quote(text: impl Iterator<Item = u32>, into: &mut String) {
     into.push('"');
+    escape(text, into);
+    into.push('"');
+}
+
+/// Appends a part of a text, with escapes where JSON requires them.
+pub fn escape(text: impl Iterator<Item = u32>, into: &mut String) {
     for code_point in text {
         let character = char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER);
         match character {
@@ -223,9 +229,12 @@ pub fn quote(text: impl Iterator<Item = u32>, into: &mut String) {
             '\n' => into.push_str("\\n"),
             '\r' => into.push_str("\\r"),
             '\t' => into.push_str("\\t"),
-            '\0'..='\x1F' => into.push_str(&format!("\\u{code_point:04x}")),
+            '\0'..='\x1F' => {
+                let digit = |place: u32| char::from_digit(code_point >> place & 15, 16);
+                into.push_str("\\u00");
+                into.extend([digit(4), digit(0)].into_iter().flatten());
+            }
             _ => into.push(character),
         }
     }
-    into.push('"');
 }

@@ -118,9 +118,27 @@ pub async fn words(text: &str) -> Vec<Range<usize>> {
     ranges(text, text.split_whitespace()).await
 }
 
-/// The characters as users see them: extended grapheme clusters.
+/// The characters as users see them: extended grapheme clusters. One of more than 64 kB is cut.
 pub async fn graphemes(text: &str) -> Vec<Range<usize>> {
-    ranges(text, text.graphemes(true)).await
+    const PART: usize = 64 << 10;
+    let (mut ranges, mut start) = (Vec::new(), 0);
+    while start < text.len() {
+        let end = (start + PART..text.len()).find(|&end| text.is_char_boundary(end));
+        let part = &text[start..end.unwrap_or(text.len())];
+        let from = start;
+        let mut clusters = part.graphemes(true).peekable();
+        while let Some(cluster) = clusters.next() {
+            // The last one may go on behind the part; then the next part begins with it.
+            if clusters.peek().is_none() && end.is_some() && start > from {
+                break;
+            }
+            ranges.push(start..start + cluster.len());
+            start += cluster.len();
+            hold(ranges.capacity() * size_of::<Range<usize>>());
+            spend(cluster.len() + 1).await;
+        }
+    }
+    ranges
 }
 
 async fn ranges<'t>(text: &'t str, parts: impl Iterator<Item = &'t str>) -> Vec<Range<usize>> {
@@ -168,6 +186,23 @@ mod tests {
         for text in ["aß ΟΔΟΣ ".repeat(3000), "Σ".repeat(9000), "ΑΣ".repeat(4000) + " Σ"] {
             assert_eq!(at_once(lowercase(&text)), text.to_lowercase());
             assert_eq!(at_once(uppercase(&text)), text.to_uppercase());
+        }
+    }
+
+    #[test]
+    fn parts_do_not_change_the_characters_that_users_see() {
+        for unit in ["a", "é\u{301}", "🇩🇪", "👩‍👩‍👧", "\r\n", "각", "क्षि", "\u{301}", "x\u{200d}"]
+        {
+            for (count, before) in [(3, ""), (30_000, ""), (20_000, "a"), (15_000, "👩\u{200d}")]
+            {
+                let text = before.to_owned() + &unit.repeat(count) + "e\u{301}";
+                let expected: Vec<&str> = text.graphemes(true).collect();
+                let found: Vec<&str> =
+                    at_once(graphemes(&text)).into_iter().map(|range| &text[range]).collect();
+                let is_cut = expected.iter().any(|cluster| cluster.len() > 60_000);
+                assert!(is_cut || found == expected, "{unit:?} {count}");
+                assert_eq!(found.concat(), text);
+            }
         }
     }
 

@@ -10,7 +10,7 @@
 //! only a link that came later, or that leads to nothing, is met here; it may lead to files below the folder only.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -139,17 +139,18 @@ impl Place {
         }
     }
 
-    /// The names in the folder, in no particular order.
-    pub fn entries(&self) -> io::Result<Vec<String>> {
-        match self {
+    /// The names in the folder, sorted; none if they have more bytes than this.
+    pub fn entries(&self, most_bytes: usize) -> io::Result<Option<Vec<String>>> {
+        let folder = match self {
             Place::Anywhere(path) => {
-                let name = |entry: io::Result<fs::DirEntry>| {
-                    entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
-                };
-                fs::read_dir(path)?.map(name).collect()
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                rustix::fs::open(path, flags, Mode::empty())?
             }
-            Place::Beneath { root, rest } => names_in(&open_folder(root, rest, OFlags::RDONLY)?),
-        }
+            Place::Beneath { root, rest } => open_folder(root, rest, OFlags::RDONLY)?,
+        };
+        let mut names = names_in(&folder, most_bytes)?;
+        names.iter_mut().for_each(|names| names.sort_unstable());
+        Ok(names)
     }
 
     /// Makes the folder, and those it is in, unless they exist.
@@ -200,9 +201,16 @@ impl Place {
         }
     }
 
-    /// Copies the file to another place, with its mode. Nothing happens if both are the same file.
-    pub fn copy_to(&self, target: &Place) -> io::Result<()> {
-        let mut source = self.open(Opening::Reading)?;
+    /// Copies a part of the file to another place, from this byte on. Answers where the next part begins; none behind the last one, when
+    /// the copy has got the mode. Nothing happens if both are the same file. What is no file, such as a FIFO, is one part; it may
+    /// take long, and is refused for those that do not wait.
+    pub fn copy_part(&self, target: &Place, from: u64, waits: bool) -> io::Result<Option<u64>> {
+        const PART: u64 = 4 << 20;
+        let open = |place: &Place, opening| match waits {
+            true => place.open(opening),
+            false => place.open_at_once(opening),
+        };
+        let mut source = open(self, Opening::Reading)?;
         let metadata = source.metadata()?;
         if metadata.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
@@ -210,21 +218,29 @@ impl Place {
         // Opening the target empties it, so it must not be the source.
         let same = |other: Metadata| (other.dev(), other.ino()) == (metadata.dev(), metadata.ino());
         if target.metadata().is_ok_and(same) {
-            return Ok(());
+            return Ok(None);
         }
-        let mut copy = target.open(Opening::Writing)?;
-        io::copy(&mut source, &mut copy)?;
-        copy.set_permissions(metadata.permissions())
+        let mut copy = open(target, if from == 0 { Opening::Writing } else { Opening::Both })?;
+        if metadata.is_file() && copy.metadata()?.is_file() {
+            source.seek(SeekFrom::Start(from))?;
+            copy.seek(SeekFrom::Start(from))?;
+            let count = io::copy(&mut (&source).take(PART), &mut copy)?;
+            if count == PART {
+                return Ok(Some(from + count));
+            }
+        } else if waits {
+            io::copy(&mut source, &mut copy)?;
+        } else {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "this is no file"));
+        }
+        copy.set_permissions(metadata.permissions()).map(|()| None)
     }
 
-    /// Moves the file or folder to another place; replaces the target.
-    pub fn move_to(&self, target: &Place) -> io::Result<()> {
+    /// Moves the file or folder to another place; replaces the target. False if that is on another device.
+    pub fn move_to(&self, target: &Place) -> io::Result<bool> {
         match self.rename_to(target) {
-            Err(error) if error.kind() == ErrorKind::CrossesDevices => {
-                self.copy_to(target)?;
-                self.remove_file()
-            }
-            result => result,
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => Ok(false),
+            result => result.map(|()| true),
         }
     }
 
@@ -329,16 +345,21 @@ fn outside() -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, "a link leads out of the permitted folder")
 }
 
-fn names_in(folder: &OwnedFd) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
+/// The names in a folder; none if they take more bytes than this.
+fn names_in(folder: &OwnedFd, most_bytes: usize) -> io::Result<Option<Vec<String>>> {
+    let (mut names, mut bytes) = (Vec::new(), 0);
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
+            bytes += size_of::<String>() + name.len();
+            if bytes > most_bytes {
+                return Ok(None);
+            }
             names.push(std::ffi::OsStr::from_bytes(name).to_string_lossy().into_owned());
         }
     }
-    Ok(names)
+    Ok(Some(names))
 }
 
 #[cfg(test)]
@@ -392,7 +413,7 @@ mod tests {
             }
             assert!(place(&folder, rest).metadata().is_err(), "{rest}");
         }
-        assert!(place(&folder, "up").entries().is_err());
+        assert!(place(&folder, "up").entries(100).is_err());
         assert!(place(&folder, "up/new").create_folders().is_err());
         assert!(place(&folder, "up/secret").remove_file().is_err());
         assert!(place(&folder, "deep").move_to(&place(&folder, "up/moved")).is_err());
@@ -427,12 +448,19 @@ mod tests {
         place(&folder, "a/b/c").create_folders().expect("folders can be made");
         place(&folder, "a/b").create_folders().expect("and exist");
         write("a/b/one", "1");
-        place(&folder, "a/b/one").copy_to(&place(&folder, "a/two")).expect("it can be copied");
-        place(&folder, "a/two").copy_to(&place(&folder, "a/two")).expect("even to itself");
-        place(&folder, "a/two").move_to(&place(&folder, "three")).expect("it can be moved");
-        let mut names = place(&folder, "").entries().expect("the root is a folder");
-        names.sort();
-        assert_eq!(names, ["a", "deep", "three"]);
+        let copy = |from: &str, to: &str, start| {
+            place(&folder, from).copy_part(&place(&folder, to), start, false)
+        };
+        assert!(matches!(copy("a/b/one", "a/two", 0), Ok(None)));
+        assert!(matches!(copy("a/two", "a/two", 0), Ok(None)), "even to itself");
+        assert!(place(&folder, "a/two").move_to(&place(&folder, "three")).is_ok_and(|done| done));
+        let names = place(&folder, "").entries(1000).expect("the root is a folder");
+        assert_eq!(names.unwrap_or_default(), ["a", "deep", "three"]);
+        assert!(matches!(place(&folder, "").entries(50), Ok(None)));
+        write("large", &"large".repeat(1_000_000));
+        assert!(matches!(copy("large", "copy", 0), Ok(Some(4_194_304))));
+        assert!(matches!(copy("large", "copy", 4_194_304), Ok(None)));
+        assert!(fs::read(folder.join("in/copy")).is_ok_and(|copy| copy.ends_with(b"gelarge")));
         assert_eq!(fs::read_to_string(folder.join("in/three")).ok().as_deref(), Some("1"));
         place(&folder, "three").remove_file().expect("it can be deleted");
         place(&folder, "deep").remove_folder().expect("it is empty");

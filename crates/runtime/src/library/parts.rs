@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use squall_system::resources::Resources;
 
-use crate::library::primitives::files::OpenFiles;
+use crate::library::primitives::files::{Input, OpenFiles};
 use crate::state::vm::Vm;
 
 /// The data that primitives share.
@@ -12,6 +12,8 @@ use crate::state::vm::Vm;
 pub struct Parts {
     /// The files that the program has open.
     pub files: OpenFiles,
+    /// Its standard input.
+    pub input: Input,
     /// Its other open resources: connections, processes and the like.
     pub resources: Resources,
 }

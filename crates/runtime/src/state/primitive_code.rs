@@ -9,7 +9,10 @@ use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
 
 /// The most bytes that a slow primitive passes over in a sandbox.
-const FEW_BYTES: usize = 2 << 20;
+const FEW_BYTES: usize = 128 << 10;
+
+/// The units of work for a byte in such a primitive.
+const UNITS_OF_FEW: usize = 4;
 
 /// The code of a primitive.
 pub type PrimitiveFunction = fn(&mut Thread, Window) -> Outcome;
@@ -108,9 +111,12 @@ impl Primitive {
         }
         if matches!(self.cost, Cost::Bytes | Cost::FewBytes) && thread.sandbox.is_some() {
             let bytes = bytes_of(window);
-            thread.charge_bytes(bytes);
-            if self.cost == Cost::FewBytes && bytes > FEW_BYTES {
-                return Failure::new(FailureReason::MessageTooLarge).into();
+            match self.cost {
+                Cost::FewBytes if bytes > FEW_BYTES => {
+                    return Failure::new(FailureReason::MessageTooLarge).into();
+                }
+                Cost::FewBytes => thread.charge(bytes * UNITS_OF_FEW),
+                _ => thread.charge_bytes(bytes),
             }
         }
         // SAFETY: only `shaped` makes the code of a primitive, from a function of this type.

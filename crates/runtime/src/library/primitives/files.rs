@@ -19,23 +19,25 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use parking_lot::Mutex;
+use squall_data::json::Builder;
 use squall_heap::{CollectionKind, Object, Word};
 use squall_system::errors::is_shortage;
 use squall_system::places::{Opening, Place};
 
 use super::strings;
+use super::trees::{self, Objects, Parts};
 use super::{answer, resources};
 use crate::concurrency::sandbox::{blocking, grants, metering};
 use crate::concurrency::transactions::access;
 use crate::concurrency::worker::outside;
-use crate::model::outcome::{Failure, FailureReason};
+use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::permissions::Access;
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::rights::{self, Kind};
 use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
-use crate::state::sandbox;
+use crate::state::sandbox::{self, SandboxRef};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -46,7 +48,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("fileSize:", |thread, window| answer(file_size(thread, window))),
     Primitive::effect("fileLastModified:", |thread, window| answer(last_modified(thread, window))),
-    Primitive::effect("directoryEntries:", |thread, window| answer(entries(thread, window))),
+    Primitive::effect("directoryEntries:", entries).in_pieces(),
     Primitive::effect("createDirectory:", |thread, window| {
         answer(change(thread, window, Access::Writing, Place::create_folders))
     }),
@@ -56,14 +58,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("deleteDirectory:", |thread, window| {
         answer(change(thread, window, Access::Entry, Place::remove_folder))
     }),
-    Primitive::effect("copyFile:to:", |thread, window| {
-        let access = (Access::Reading, Access::Writing);
-        answer(change_both(thread, window, access, Place::copy_to))
-    }),
-    Primitive::effect("moveFile:to:", |thread, window| {
-        let access = (Access::Entry, Access::Entry);
-        answer(change_both(thread, window, access, Place::move_to))
-    }),
+    Primitive::effect("copyFile:to:from:", |thread, window| answer(copy_part(thread, window))),
+    Primitive::effect("moveFile:to:", |thread, window| answer(move_to(thread, window))),
     Primitive::effect("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
     Primitive::effect("closeFile:", |thread, window| answer(close(thread, window))),
     Primitive::effect("readFile:", |thread, window| answer(read_whole(thread, window))),
@@ -93,6 +89,34 @@ struct OpenFile {
     path: Arc<str>,
 }
 
+/// The standard input. One strand reads at a time; what comes for one that has ended meanwhile is for the next one.
+#[derive(Default)]
+pub struct Input {
+    left: Mutex<Vec<u8>>,
+}
+
+impl Input {
+    /// Reads some bytes for a strand.
+    fn read(
+        &self,
+        most: usize,
+        is_over: impl FnOnce() -> bool,
+        read: impl FnOnce(usize) -> io::Result<Vec<u8>>,
+    ) -> io::Result<Vec<u8>> {
+        let mut left = self.left.lock();
+        if !left.is_empty() {
+            let count = most.min(left.len());
+            return Ok(left.drain(..count).collect());
+        }
+        let bytes = read(most)?;
+        match is_over() {
+            true => *left = bytes,
+            false => return Ok(bytes),
+        }
+        Ok(Vec::new())
+    }
+}
+
 impl OpenFiles {
     fn add(&self, file: OpenFile) -> i64 {
         let mut table = self.table.lock();
@@ -117,6 +141,9 @@ fn open_file(thread: &Thread, right: Word) -> Result<OpenFile, Failure> {
     thread.vm.library().files.get(number).ok_or(Failure::argument(right))
 }
 
+/// Longer paths, in bytes, are no paths on Linux.
+const LONGEST_PATH: usize = 4095;
+
 /// The place at the path in a word, if the program may use it so, and the path. *GC point.*
 fn place_argument(
     thread: &mut Thread,
@@ -125,8 +152,14 @@ fn place_argument(
 ) -> Result<(Place, String), Failure> {
     let path = text_argument(word)?;
     grants::check(thread, "files", &path)?;
+    if path.len() > LONGEST_PATH {
+        // The system would say so, but each of its parts would be looked up before.
+        let what = format!("a path of {} bytes", path.len());
+        return attempt(thread, &what, || Err(ErrorKind::InvalidFilename.into()));
+    }
     let permissions = &thread.vm.options.permissions;
-    if let Some(place) = permissions.place(Path::new(&path), access) {
+    // Where folders are permitted, the system is asked for links.
+    if let Some(place) = outside(thread, || permissions.place(Path::new(&path), access)) {
         if access != Access::Reading {
             thread.vm.debugging.act("writes files");
         }
@@ -194,6 +227,9 @@ fn test(
     window: Window,
     test: impl FnOnce(&Metadata) -> bool,
 ) -> Result<Word, Failure> {
+    if text_argument(window.get(0))?.len() > LONGEST_PATH {
+        return Ok(Word::FALSE);
+    }
     let (place, _) = place_argument(thread, window.get(0), Access::Reading)?;
     Ok(outside(thread, || place.metadata().is_ok_and(|metadata| test(&metadata))).into())
 }
@@ -218,11 +254,56 @@ fn last_modified(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     make_integer(thread, milliseconds)
 }
 
-fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+/// An array of the names in a folder. *GC point.*
+fn entries(thread: &mut Thread, window: Window) -> Outcome {
+    match names_at(thread, window) {
+        Ok(names) => {
+            let bytes = names.iter().map(|name| name.len() + size_of::<String>()).sum();
+            trees::make(
+                thread,
+                Word::NIL,
+                Names { rest: names.into_iter(), bytes, has_begun: false },
+            )
+        }
+        Err(failure) => failure.into(),
+    }
+}
+
+/// The names in a folder. *GC point.*
+fn names_at(thread: &mut Thread, window: Window) -> Result<Vec<String>, Failure> {
     let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
-    let mut names: Vec<String> = attempt(thread, &path, || place.entries())?;
-    names.sort_unstable();
-    array::make_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
+    let most = sandbox::largest_result(thread).unwrap_or(usize::MAX);
+    let names = attempt(thread, &path, || place.entries(most))?;
+    names.ok_or_else(|| metering::refuse_result(thread))
+}
+
+/// The names in a folder, of which an array is made.
+struct Names {
+    rest: std::vec::IntoIter<String>,
+    /// What all of them take.
+    bytes: usize,
+    has_begun: bool,
+}
+
+impl Parts for Names {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+        const UNITS_OF_NAME: usize = 4;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            objects.begin()?;
+        }
+        objects.thread.charge(units);
+        for name in self.rest.by_ref().take(units / UNITS_OF_NAME) {
+            objects.text(&name)?;
+        }
+        match self.rest.len() {
+            0 => objects.end_list().map(|()| false),
+            _ => Ok(true),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 /// Does something to the file at a path; answers nil.
@@ -237,17 +318,25 @@ fn change(
     Ok(Word::NIL)
 }
 
-/// Does something from one path to another; answers nil.
-fn change_both(
-    thread: &mut Thread,
-    window: Window,
-    access: (Access, Access),
-    work: fn(&Place, &Place) -> io::Result<()>,
-) -> Result<Word, Failure> {
-    let (from, path) = place_argument(thread, window.get(0), access.0)?;
-    let (to, _) = place_argument(thread, window.get(1), access.1)?;
-    attempt(thread, &path, || work(&from, &to))?;
-    Ok(Word::NIL)
+/// Copies a part of a file; answers where the next one begins, or nil. *GC point.*
+fn copy_part(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let (from, path) = place_argument(thread, window.get(0), Access::Reading)?;
+    let (to, _) = place_argument(thread, window.get(1), Access::Writing)?;
+    let (start, waits) = (size_argument(window.get(2))? as u64, thread.sandbox.is_none());
+    match attempt(thread, &path, || from.copy_part(&to, start, waits))? {
+        Some(next) => {
+            thread.charge_bytes((next - start) as usize);
+            make_size(thread, next)
+        }
+        None => Ok(Word::NIL),
+    }
+}
+
+/// Moves a file; answers whether that was possible, without a copy. *GC point.*
+fn move_to(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let (from, path) = place_argument(thread, window.get(0), Access::Entry)?;
+    let (to, _) = place_argument(thread, window.get(1), Access::Entry)?;
+    attempt(thread, &path, || from.move_to(&to)).map(Word::from)
 }
 
 fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -347,8 +436,10 @@ fn write_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 fn read_input(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     grants::check(thread, grants::CONSOLE, "input")?;
     let most = size_argument(window.get(0))?.clamp(1, 1 << 20);
-    let host = thread.vm.host();
-    let bytes = attempt(thread, "the standard input", || host.read_input(most))?;
+    let (vm, sandbox) = (thread.vm, thread.sandbox);
+    let is_over = || sandbox.is_some_and(SandboxRef::is_over);
+    let read = || vm.library().input.read(most, is_over, |most| vm.host().read_input(most));
+    let bytes = attempt(thread, "the standard input", read)?;
     if bytes.is_empty() { Ok(Word::NIL) } else { make_byte_string(thread, &bytes) }
 }
 

@@ -195,7 +195,9 @@ mod desk {
     pub const WHOLE: usize = 1;
     /// The arrays of the open lists and dictionaries, the outermost first.
     pub const OPEN: usize = 2;
-    pub const SIZE: usize = 3;
+    /// The string that is being printed, if it is long.
+    pub const LONG: usize = 3;
+    pub const SIZE: usize = 4;
 }
 
 /// The printer and its desk. *GC point.*
@@ -208,9 +210,13 @@ fn make_printer(thread: &mut Thread, window: Window) -> Result<(Printer, Word), 
     let desk = array::make_of(thread, desk::SIZE, |thread, place| match place {
         desk::CLASS => Ok(window.get(1)),
         desk::WHOLE => Ok(window.get(0)),
+        desk::LONG => Ok(Word::NIL),
         _ => array::make_of(thread, FEW, |_, _| Ok(Word::NIL)),
     })?;
-    Ok((Printer { text: String::new(), indent, open: Vec::new(), has_begun: false }, desk))
+    Ok((
+        Printer { text: String::new(), indent, open: Vec::new(), long: None, has_begun: false },
+        desk,
+    ))
 }
 
 /// So many open lists there is room for at first.
@@ -237,6 +243,8 @@ struct Printer {
     /// Spaces for each level; 0 for no lines.
     indent: usize,
     open: Vec<Open>,
+    /// How much of a long string is printed.
+    long: Option<usize>,
     /// Whether it has printed something.
     has_begun: bool,
 }
@@ -261,7 +269,7 @@ impl Printer {
     fn go_on(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Step, Failure> {
         let start = self.text.len();
         for _ in 0..PARTS {
-            if self.has_begun && self.open.is_empty() {
+            if self.has_begun && self.open.is_empty() && self.long.is_none() {
                 return make_string(thread, &self.text).map(Step::Done);
             }
             if self.text.len() - start > LONG {
@@ -282,6 +290,10 @@ impl Printer {
             let whole = thread.mutator.get(desk).object().element(desk::WHOLE);
             return self.value(thread, desk, whole);
         }
+        if let Some(start) = self.long {
+            self.continue_string(thread.mutator.get(desk).object(), start);
+            return Ok(true);
+        }
         let level = self.open.len();
         let Some(open) = self.open.last_mut() else { return Ok(true) };
         if open.next == open.length {
@@ -301,7 +313,7 @@ impl Printer {
         let element = access::element(thread, array, index)?;
         match is_value {
             true => self.value(thread, desk, element),
-            false => Ok(self.string(element)),
+            false => Ok(self.string(thread, desk, element)),
         }
     }
 
@@ -316,7 +328,7 @@ impl Printer {
             Word::NIL => self.text.push_str("null"),
             Word::TRUE => self.text.push_str("true"),
             Word::FALSE => self.text.push_str("false"),
-            _ if self.string(value) => {}
+            _ if self.string(thread, desk, value) => {}
             _ => {
                 if let Some(number) = Number::of(value) {
                     return Ok(self.number(&number));
@@ -327,12 +339,31 @@ impl Printer {
         Ok(true)
     }
 
-    fn string(&mut self, value: Word) -> bool {
+    /// Prints a string, or its first part; false for anything else.
+    fn string(&mut self, thread: &mut Thread, desk: RootHandle, value: Word) -> bool {
         let Some(text) = Text::of(value) else {
             return false;
         };
-        json::quote(text.code_points(), &mut self.text);
+        if text.len() <= LONG {
+            json::quote(text.code_points(), &mut self.text);
+            return true;
+        }
+        let desk = thread.mutator.get(desk).object();
+        desk.set_element(&mut thread.mutator, desk::LONG, value);
+        self.text.push('"');
+        self.continue_string(desk, 0);
         true
+    }
+
+    /// Prints the next part of the long string.
+    fn continue_string(&mut self, desk: Object, start: usize) {
+        let text = Text::of(desk.element(desk::LONG)).expect("only strings are long");
+        let end = text.len().min(start + LONG / 4);
+        json::escape((start..end).map(|index| text.code_point(index)), &mut self.text);
+        self.long = Some(end).filter(|&end| end < text.len());
+        if self.long.is_none() {
+            self.text.push('"');
+        }
     }
 
     fn number(&mut self, number: &Number) -> bool {
