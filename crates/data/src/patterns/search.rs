@@ -122,12 +122,13 @@ impl<'a> Search<'a> {
 
     /// The end of the first match that begins at this byte or behind.
     async fn end(&mut self, from: usize) -> Result<Option<usize>, Unknown> {
+        let beside = self.beside;
         let tables = tables(&mut self.notes.forwards, &self.program.forwards, self.is_guests);
         let mut run = Forwards::begin(self.program, self.text, tables, from)?;
         while !run.step()? {
-            spend(run.units()).await;
+            run.pay(beside).await;
         }
-        spend(run.units()).await;
+        run.pay(beside).await;
         Ok(run.found)
     }
 
@@ -136,12 +137,13 @@ impl<'a> Search<'a> {
         if from == end || self.program.states.is_always_start_anchored() {
             return Ok(from);
         }
+        let beside = self.beside;
         let tables = tables(&mut self.notes.backwards, &self.program.backwards, self.is_guests);
         let mut run = Backwards::begin(self.program, self.text, tables, from..end)?;
         while !run.step()? {
-            spend(run.units()).await;
+            run.pay(beside).await;
         }
-        spend(run.units()).await;
+        run.pay(beside).await;
         Ok(run.found.expect("a match that has an end has a start"))
     }
 
@@ -199,8 +201,8 @@ fn tables<'t>(tables: &'t mut Option<Tables>, automaton: &DFA, is_guests: bool) 
 }
 
 impl Tables {
-    /// The work to look at so many bytes, and for the states that were made meanwhile.
-    fn units(&mut self, bytes: usize) -> usize {
+    /// Pays for looking at so many bytes, and for the states that were made meanwhile.
+    async fn pay(&mut self, bytes: usize, beside: usize) {
         const BYTES_IN_UNIT: usize = 4;
         const BYTES_OF_STATES: usize = 2;
         let new = self.paid.map_or(0, |paid| {
@@ -208,7 +210,8 @@ impl Tables {
             self.paid = Some(made);
             made.saturating_sub(paid)
         });
-        bytes / BYTES_IN_UNIT + new / BYTES_OF_STATES
+        hold(beside + self.cache.memory_usage());
+        spend(bytes / BYTES_IN_UNIT + new / BYTES_OF_STATES).await;
     }
 }
 
@@ -290,9 +293,10 @@ impl<'s> Forwards<'s> {
         Ok(found.is_none())
     }
 
-    fn units(&mut self) -> usize {
+    /// Pays for what was read, while the caller holds so many bytes.
+    async fn pay(&mut self, beside: usize) {
         let bytes = self.at - std::mem::replace(&mut self.paid, self.at);
-        self.tables.units(bytes + 1)
+        self.tables.pay(bytes + 1, beside).await;
     }
 }
 
@@ -381,8 +385,9 @@ impl<'s> Backwards<'s> {
         !self.state.is_dead()
     }
 
-    fn units(&mut self) -> usize {
+    /// Pays for what was read, while the caller holds so many bytes.
+    async fn pay(&mut self, beside: usize) {
         let bytes = std::mem::replace(&mut self.paid, self.at) - self.at;
-        self.tables.units(bytes + 1)
+        self.tables.pay(bytes + 1, beside).await;
     }
 }
