@@ -139,8 +139,8 @@ impl Place {
         }
     }
 
-    /// The names in the folder, sorted; none if they have more bytes than this.
-    pub fn entries(&self, most_bytes: usize) -> io::Result<Option<Vec<String>>> {
+    /// The names in the folder, sorted, each with a byte 0 behind it; none if they take more bytes than this.
+    pub fn entries(&self, most_bytes: usize) -> io::Result<Option<String>> {
         let folder = match self {
             Place::Anywhere(path) => {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -148,9 +148,11 @@ impl Place {
             }
             Place::Beneath { root, rest } => open_folder(root, rest, OFlags::RDONLY)?,
         };
-        let mut names = names_in(&folder, most_bytes)?;
-        names.iter_mut().for_each(|names| names.sort_unstable());
-        Ok(names)
+        let names = names_in(&folder, most_bytes)?;
+        Ok(names.map(|mut names| {
+            names.sort_unstable();
+            names.into_iter().flat_map(|name| [name, "\0".to_owned()]).collect()
+        }))
     }
 
     /// Makes the folder, and those it is in, unless they exist.
@@ -455,7 +457,7 @@ mod tests {
         assert!(matches!(copy("a/two", "a/two", 0), Ok(None)), "even to itself");
         assert!(place(&folder, "a/two").move_to(&place(&folder, "three")).is_ok_and(|done| done));
         let names = place(&folder, "").entries(1000).expect("the root is a folder");
-        assert_eq!(names.unwrap_or_default(), ["a", "deep", "three"]);
+        assert_eq!(names.as_deref(), Some("a\0deep\0three\0"));
         assert!(matches!(place(&folder, "").entries(50), Ok(None)));
         write("large", &"large".repeat(1_000_000));
         assert!(matches!(copy("large", "copy", 0), Ok(Some(4_194_304))));

@@ -144,7 +144,8 @@ impl<'a> Search<'a> {
             run.pay(beside).await;
         }
         run.pay(beside).await;
-        Ok(run.found.expect("a match that has an end has a start"))
+        // A match that has an end has a start.
+        run.found.ok_or(Unknown)
     }
 
     /// The groups of the match that is this part of the text.

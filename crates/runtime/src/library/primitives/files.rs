@@ -19,18 +19,16 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use parking_lot::Mutex;
-use squall_data::json::Builder;
 use squall_heap::{CollectionKind, Object, Word};
 use squall_system::errors::is_shortage;
 use squall_system::places::{Opening, Place};
 
 use super::strings;
-use super::trees::{self, Objects, Parts};
 use super::{answer, resources};
 use crate::concurrency::sandbox::{blocking, grants, metering};
 use crate::concurrency::transactions::access;
 use crate::concurrency::worker::outside;
-use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::outcome::{Failure, FailureReason};
 use crate::model::permissions::Access;
 use crate::model::primitive::Primitive;
 use crate::objects::array;
@@ -48,7 +46,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("fileSize:", |thread, window| answer(file_size(thread, window))),
     Primitive::effect("fileLastModified:", |thread, window| answer(last_modified(thread, window))),
-    Primitive::effect("directoryEntries:", entries).in_pieces(),
+    Primitive::effect("directoryEntries:", |thread, window| answer(entries(thread, window))),
     Primitive::effect("createDirectory:", |thread, window| {
         answer(change(thread, window, Access::Writing, Place::create_folders))
     }),
@@ -254,55 +252,13 @@ fn last_modified(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     make_integer(thread, milliseconds)
 }
 
-/// An array of the names in a folder. *GC point.*
-fn entries(thread: &mut Thread, window: Window) -> Outcome {
-    match names_at(thread, window) {
-        Ok(names) => {
-            let bytes = names.iter().map(|name| name.len() + size_of::<String>()).sum();
-            trees::make(
-                thread,
-                Word::NIL,
-                Names { rest: names.into_iter(), bytes, has_begun: false },
-            )
-        }
-        Err(failure) => failure.into(),
-    }
-}
-
-/// The names in a folder. *GC point.*
-fn names_at(thread: &mut Thread, window: Window) -> Result<Vec<String>, Failure> {
+/// The names in a folder, each with a byte 0 behind it. *GC point.*
+fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
     let most = sandbox::largest_result(thread).unwrap_or(usize::MAX);
-    let names = attempt(thread, &path, || place.entries(most))?;
-    names.ok_or_else(|| metering::refuse_result(thread))
-}
-
-/// The names in a folder, of which an array is made.
-struct Names {
-    rest: std::vec::IntoIter<String>,
-    /// What all of them take.
-    bytes: usize,
-    has_begun: bool,
-}
-
-impl Parts for Names {
-    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
-        const UNITS_OF_NAME: usize = 4;
-        if !std::mem::replace(&mut self.has_begun, true) {
-            objects.begin()?;
-        }
-        objects.thread.charge(units);
-        for name in self.rest.by_ref().take(units / UNITS_OF_NAME) {
-            objects.text(&name)?;
-        }
-        match self.rest.len() {
-            0 => objects.end_list().map(|()| false),
-            _ => Ok(true),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes
+    match attempt(thread, &path, || place.entries(most))? {
+        Some(names) => make_string(thread, &names),
+        None => Err(metering::refuse_result(thread)),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::concurrency::strands as strands_of;
 use crate::concurrency::transactions::{effects, taped, transaction};
 use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::{foreign, outputs};
-use crate::execution::stack_traces;
+use crate::execution::{stack_traces, unwind};
 use crate::library::primitives::{
     self, channels, embedding, files, foreign as calls_of_c, locks, modules, native_threads,
     resources, strands, system,
@@ -32,6 +32,7 @@ use crate::objects::string::text_argument;
 use crate::state::replays::inputs::{ANSWERED, AWAITED, CALLBACK, SANDBOX};
 use crate::state::replays::sandboxes;
 use crate::state::replays::{Answer, REFUSED, unheld};
+use crate::state::sandbox;
 use crate::state::strand::{Model, ORDINARY_PRIORITY, StrandRef};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
@@ -172,7 +173,7 @@ inputs! {
     10 "createDirectory:";
     11 "deleteFile:";
     12 "deleteDirectory:";
-    13 "copyFile:to:";
+    13 "copyFile:to:from:";
     14 "moveFile:to:";
     15 "readFile:";
     16 "file:put:append:";
@@ -343,13 +344,28 @@ fn input(thread: &mut Thread, window: Window, number: usize) -> Outcome {
             thread.set_asks(true);
             let outcome = primitives::find(name).run(thread, window);
             thread.set_asks(false);
-            note(thread, window, (number, name), outcome)
+            let outcome = note(thread, window, (number, name), outcome);
+            ended_by(thread, outcome)
         }
-        Ok(Answer::Known(bytes)) => known(thread, window, name, &bytes),
+        Ok(Answer::Known(bytes)) => {
+            let outcome = known(thread, window, name, &bytes);
+            ended_by(thread, outcome)
+        }
         Ok(Answer::CalledBack(bytes)) => begin_callbacks(thread, window, number, &bytes),
         Ok(_) => primitives::find(name).run(thread, window),
         Err(outcome) => outcome,
     }
+}
+
+/// If the answer was too large for the sandbox, that is over, and the strand ends here: the failure might reach its end before a poll.
+/// *GC point.*
+fn ended_by(thread: &mut Thread, outcome: Outcome) -> Outcome {
+    let has_failed = matches!(outcome, Outcome::Fail(_));
+    if !has_failed || !sandbox::is_over(thread) || thread.running_strand().is_none() {
+        return outcome;
+    }
+    unwind::kill(thread);
+    Failure::elsewhere().into()
 }
 
 /// How the names of the primitives begin that call C.

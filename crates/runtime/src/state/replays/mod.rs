@@ -309,7 +309,7 @@ impl Thread {
         let identity = recording::number_of(strand);
         let number = (!is_turn).then_some(identity);
         notes.enter(Piece::Item(number), entity, vat.begin_item());
-        notes.late_inputs(identity);
+        notes.late_events(identity);
     }
 
     fn resume_repeated(&self, repeated: &Repeated, vat: VatRef, strand: StrandRef, is_turn: bool) {

@@ -43,6 +43,14 @@ extern "C" fn end_open() {
 /// Something from outside: what was asked for, and the answer.
 type Input = (u64, Vec<u8>);
 
+/// What has happened to a strand while its vat was another worker's.
+#[derive(Default)]
+struct Late {
+    inputs: Vec<Input>,
+    /// Whether it begins to end then, since its sandbox is over.
+    is_over: bool,
+}
+
 /// Writes a recording.
 pub struct Recorder {
     writer: Mutex<Writer>,
@@ -56,7 +64,7 @@ pub struct Recorder {
     /// That number times 2, and 1 if a transaction is about to commit.
     places: AtomicU64,
     /// What came from outside for strands, by their identities, that have to wait for their vats before they may note it.
-    late: Mutex<HashMap<u64, Vec<Input>>>,
+    late: Mutex<HashMap<u64, Late>>,
     /// How many sandboxes were made.
     pub(super) sandboxes: AtomicU64,
     /// How many polls threads and tasks that do not run have come to, by their identities.
@@ -487,14 +495,24 @@ impl Notes {
     /// As [`Notes::input`], for a strand whose vat is another worker's. It is noted when the strand goes on.
     pub fn late_input(&self, strand: u64, asked: u64, answer: &[u8]) {
         let mut late = self.recorder.late.lock();
-        late.entry(strand).or_default().push((asked, answer.to_vec()));
+        late.entry(strand).or_default().inputs.push((asked, answer.to_vec()));
     }
 
-    /// Notes what came from outside for a strand that goes on here.
-    pub fn late_inputs(&self, strand: u64) {
-        let inputs = self.recorder.late.lock().remove(&strand);
-        for (asked, answer) in inputs.into_iter().flatten() {
+    /// As [`Notes::over`], for such a strand.
+    pub(super) fn late_over(&self, strand: u64) {
+        self.recorder.late.lock().entry(strand).or_default().is_over = true;
+    }
+
+    /// Notes what has happened to a strand that goes on here while its vat was another worker's.
+    pub fn late_events(&self, strand: u64) {
+        let Some(Late { inputs, is_over }) = self.recorder.late.lock().remove(&strand) else {
+            return;
+        };
+        for (asked, answer) in inputs {
             self.input(asked, &answer);
+        }
+        if is_over {
+            self.over(false);
         }
     }
 

@@ -42,6 +42,10 @@ impl Thread {
         match self.tape.as_deref()? {
             Tape::Records(notes) => {
                 let strand = self.running_strand();
+                if self.is_displaced {
+                    strand.inspect(|&strand| notes.late_over(recording::number_of(strand)));
+                    return None;
+                }
                 notes.over(strand.is_some() && self.running().delivery() == Delivery::Kill);
                 None
             }
