@@ -51,7 +51,6 @@ async fn blake(mut hasher: blake3::Hasher, bytes: &[u8]) -> Vec<u8> {
 /// function, or the key does not fit.
 pub async fn keyed(name: &str, key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     async fn hmac<M: Mac + hmac::digest::KeyInit>(key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
-        spend(key.len() / 4).await;
         let mut mac = <M as Mac>::new_from_slice(key).ok()?;
         for chunk in bytes.chunks(CHUNK) {
             mac.update(chunk);
@@ -59,6 +58,13 @@ pub async fn keyed(name: &str, key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
         }
         Some(mac.finalize().into_bytes().to_vec())
     }
+    // A long key stands for its digest.
+    const BLOCK: usize = 128;
+    let digest = match key.len() > BLOCK && name != "blake3" {
+        true => digest(name, key).await,
+        false => None,
+    };
+    let key = digest.as_deref().unwrap_or(key);
     match name {
         "sha224" => hmac::<Hmac<Sha224>>(key, bytes).await,
         "sha256" => hmac::<Hmac<Sha256>>(key, bytes).await,

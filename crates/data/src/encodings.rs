@@ -39,8 +39,8 @@ pub async fn encoded(name: &str, bytes: &[u8]) -> Option<String> {
 /// The bytes of a text; none if there is no such encoding.
 pub async fn decoded(name: &str, text: &str) -> Option<Result<Vec<u8>, Problem>> {
     let (_, reading) = of_name(name)?;
-    let padded = text.trim_end_matches('=');
-    let text = if name == "base64url" { padded } else { text };
+    let unpadded = |text| str::strip_suffix(text, '=').unwrap_or(text);
+    let text = if name == "base64url" { unpadded(unpadded(text)) } else { text };
     let mut bytes = Vec::with_capacity(text.len());
     for (index, chunk) in text.as_bytes().chunks(CHUNK).enumerate() {
         match reading.decode(chunk) {

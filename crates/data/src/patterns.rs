@@ -46,6 +46,11 @@ impl Bounds {
         if self.is_guests { 5_000_000 } else { 500_000_000 }
     }
 
+    /// The most bytes of a template, which is expanded in one piece.
+    fn longest_template(self) -> usize {
+        if self.is_guests { 64 << 10 } else { usize::MAX }
+    }
+
     /// The most bytes of a compiled pattern.
     fn largest_program(self) -> usize {
         if self.is_guests { 1 << 20 } else { 10 << 20 }
@@ -191,7 +196,7 @@ impl Pattern {
             // The groups of all matches are as many.
             let bytes = size_of::<Groups>() + size_of_val(&*groups);
             matches.push(groups);
-            Some(matches.len() * bytes)
+            Some(Found { held: matches.len() * bytes, work: 0 })
         };
         self.each(&program, text, limit, keep).await;
         to_code_points(text, matches.iter_mut().flatten().flatten());
@@ -206,7 +211,13 @@ impl Pattern {
         template: &str,
         limit: usize,
     ) -> Result<Option<String>, Problem> {
+        if template.len() > self.bounds.longest_template() {
+            return refuse("the template is too long");
+        }
         let (program, longest) = (self.compiled().await?, self.bounds.longest);
+        let names = program.group_names().enumerate();
+        let names: HashMap<&str, usize> =
+            names.filter_map(|(index, name)| Some((name?, index))).collect();
         let (mut replaced, mut end) = (String::new(), 0);
         let replace = |groups: Groups| {
             let Some(Some(whole)) = groups.first() else { return None };
@@ -218,10 +229,11 @@ impl Pattern {
                     result.push_str(&text[start..end]);
                 }
             };
-            let group = |name: &str| program.group_names().position(|each| each == Some(name));
+            let group = |name: &str| names.get(name).copied();
             interpolate::string(template, append, group, &mut replaced);
             end = whole.1;
-            Some(replaced.capacity()).filter(|_| replaced.len() <= longest)
+            let work = template.len() / 4 + (whole.1 - whole.0) / 4;
+            Some(Found { held: replaced.capacity(), work }).filter(|_| replaced.len() <= longest)
         };
         self.each(&program, text, limit, replace).await;
         if replaced.len() > longest {
@@ -231,14 +243,13 @@ impl Pattern {
         Ok(Some(replaced))
     }
 
-    /// Calls `found` with all matches that do not overlap, from left to right, at most `limit`. It answers how many bytes it
-    /// holds, or nothing for an end.
+    /// Calls `found` with all matches that do not overlap, from left to right, at most `limit`. It answers nothing for an end.
     async fn each(
         &self,
         program: &Program,
         text: &str,
         limit: usize,
-        mut found: impl FnMut(Groups) -> Option<usize>,
+        mut found: impl FnMut(Groups) -> Option<Found>,
     ) {
         let mut search = Search::of(program, text, self.bounds.is_guests);
         let (mut start, mut last) = (0, None);
@@ -256,11 +267,20 @@ impl Pattern {
             };
             let Some(groups) = groups else { return };
             let end = groups[0].map_or(start, |whole| whole.1);
-            let Some(held) = found(groups) else { return };
+            let Some(Found { held, work }) = found(groups) else { return };
             search.hold_beside(held);
+            spend(work).await;
             (start, last) = (end, Some(end));
         }
     }
+}
+
+/// What the user of a match tells.
+struct Found {
+    /// So many bytes it holds.
+    held: usize,
+    /// So many units of work it has done.
+    work: usize,
 }
 
 fn refuse<T>(why: &str) -> Result<T, Problem> {
@@ -340,7 +360,7 @@ mod tests {
         let mut found = Vec::new();
         at_once(pattern.each(&program, text, usize::MAX, |groups| {
             found.push(groups);
-            Some(0)
+            Some(Found { held: 0, work: 0 })
         }));
         found
     }
@@ -421,7 +441,11 @@ mod tests {
             let expected = library.replace_all(text, template).into_owned();
             assert_eq!(replaced(template, HOSTS), Ok(Some(expected)), "{template}");
         }
-        assert_eq!(replaced(&"$name".repeat(1 << 20), GUESTS), Ok(None));
+        let long = replaced(&"$name".repeat(1 << 20), GUESTS);
+        assert!(long.is_err_and(|problem| problem.message.contains("template")));
+        let pattern = pattern("(a+)", GUESTS);
+        let wide = at_once(pattern.replaced(&"a".repeat(1000), &"$1".repeat(2000), 9));
+        assert_eq!(wide, Ok(None));
     }
 
     #[test]

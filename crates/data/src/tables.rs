@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use csv::{ReaderBuilder, WriterBuilder};
+use csv::WriterBuilder;
+use csv_core::ReadFieldResult;
 
 use crate::Problem;
 use crate::pace::{hold, spend};
@@ -44,37 +45,36 @@ impl Rows {
     pub fn bytes(&self) -> usize {
         self.text.capacity() + (self.ends.capacity() + self.rows.capacity()) * size_of::<usize>()
     }
-
-    fn push(&mut self, record: &csv::StringRecord) {
-        for field in record {
-            self.text.push_str(field);
-            self.ends.push(self.text.len());
-        }
-        self.rows.push(self.ends.len());
-    }
 }
 
 /// The rows of a text, which may differ in length. Quotes that are not closed are a problem.
 pub async fn read(text: &str, delimiter: u8) -> Result<Rows, Problem> {
+    /// So many bytes are read at a time.
+    const PART: usize = 4 << 10;
     check_quotes(text, delimiter).await?;
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(text.as_bytes());
-    let (mut rows, mut record) = (Rows::default(), csv::StringRecord::new());
+    let mut reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
+    let (mut rows, mut rest, mut fields) = (Rows::default(), text.as_bytes(), Vec::new());
+    let mut part = vec![0; PART];
     loop {
-        let found = reader.read_record(&mut record).map_err(|error| {
-            let at = error.position().map_or(0, |position| position.byte() as usize);
-            Problem::at(at, error.to_string())
-        });
-        if !found? {
-            return Ok(rows);
+        let input = &rest[..rest.len().min(PART)];
+        let (found, count, written) = reader.read_field(input, &mut part);
+        rest = &rest[count..];
+        fields.extend_from_slice(&part[..written]);
+        match found {
+            ReadFieldResult::Field { record_end } => {
+                rows.ends.push(fields.len());
+                if record_end {
+                    rows.rows.push(rows.ends.len());
+                }
+            }
+            ReadFieldResult::End => break,
+            ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
         }
-        rows.push(&record);
-        hold(rows.bytes());
-        spend(record.as_slice().len() / 4 + record.len() + 4).await;
+        hold(rows.bytes() + fields.capacity());
+        spend(count / 4 + 2).await;
     }
+    rows.text = String::from_utf8(fields).expect("delimiters and quotes are ASCII");
+    Ok(rows)
 }
 
 /// The reader takes the end of the text for the end of an open quotation.
@@ -148,6 +148,15 @@ mod tests {
         assert_eq!(fields("a,\"b\nc").unwrap_err().at, 2);
         assert_eq!(fields("a,\"b\"\"c\"\n").unwrap(), [["a", "b\"c"]]);
         assert_eq!(fields("a\"b,c").unwrap(), [["a\"b", "c"]]);
+    }
+
+    #[test]
+    fn fields_may_be_longer_than_what_is_read_at_a_time() {
+        let long = "aé\"\n,".repeat(3000);
+        let mut writer = Writer::new(b',');
+        [&long, "b", &"ü".repeat(9000)].into_iter().for_each(|field| writer.add_field(field));
+        writer.end_row();
+        assert_eq!(fields(&writer.finish()).unwrap(), [[long, "b".to_owned(), "ü".repeat(9000)]]);
     }
 
     proptest! {

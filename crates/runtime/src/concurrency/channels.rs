@@ -650,6 +650,10 @@ pub fn choose(
     if count == 0 && matches!(patience, Patience::Endless) {
         return Err(Failure::argument(window.get(0)));
     }
+    /// The effort for a channel, which is locked twice.
+    const EFFORT: usize = 100;
+    thread.with_effort(|_, effort| effort.add(count.saturating_mul(EFFORT)))?;
+    let channels = window.get(0).object();
     thread.message.clear();
     thread.message.push(Word::NIL);
     for index in 0..count {

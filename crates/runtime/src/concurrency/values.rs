@@ -85,10 +85,14 @@ fn becomes_shared(thread: &mut Thread, object: Object) -> bool {
 /// Whether an object is a value as soon as those whose initializers run now have passed their check.
 #[inline]
 pub fn counts_as_value(vm: &Vm, word: Word) -> bool {
-    is_known_value(word)
-        || word
-            .as_object()
-            .is_some_and(|object| objects_led_to(vm, object, Question::Counts, &mut 0).is_some())
+    counts_as_value_by_looks(vm, word, &mut 0)
+}
+
+/// The same; counts the objects that are looked at.
+#[inline]
+pub fn counts_as_value_by_looks(vm: &Vm, word: Word, looked: &mut usize) -> bool {
+    let counts = |object| objects_led_to(vm, object, Question::Counts, looked).is_some();
+    is_known_value(word) || word.as_object().is_some_and(counts)
 }
 
 /// The result of giving away an object of which an actor is to be made.

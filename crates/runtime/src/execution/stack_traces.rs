@@ -111,6 +111,8 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
     let ends = Ends::of(thread.activations(), reach);
     let origin = thread.strand().origin();
     let pairs = ends.places().count() + usize::from(origin.is_some());
+    let hidden = ends.hidden.map_or(0, |hidden| usize::try_from(hidden).unwrap_or(0));
+    thread.charge((pairs + hidden) / 4);
     let length = 2 * pairs + usize::from(ends.hidden.is_some());
     let class = thread.vm.known_class(KnownClass::Array);
     let mut scope = thread.mutator.scope();
@@ -254,7 +256,7 @@ pub fn describe_exception(vm: &Vm, exception: Word) -> String {
     let exception =
         far_reference::far_reference(exception).map_or(exception, far_reference::final_target);
     if let Some(text) = string::Text::of(exception) {
-        return text.to_rust();
+        return text.shortened(suggestions::LONGEST_TEXT);
     }
     if let Some(text) = suggestions::description(vm, exception) {
         return text;

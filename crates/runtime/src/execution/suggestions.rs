@@ -41,6 +41,9 @@ const MUST_BE_BOOLEAN: &str = "mustBeBoolean";
 /// Selectors that are longer are not compared with others.
 const LONGEST: usize = 64;
 
+/// So many characters of an exception's text are in its description, which others may make than made the text.
+pub const LONGEST_TEXT: usize = 10_000;
+
 /// The line for an exception, if it is such a one and there is something to say.
 pub fn hint(vm: &Vm, exception: Word) -> Option<String> {
     let object = exception.as_object()?;
@@ -49,11 +52,12 @@ pub fn hint(vm: &Vm, exception: Word) -> Option<String> {
     let mut classes = classes.filter(|class| is_librarys(class)).map(|class| class.name_text());
     let slot = |name| behavior.slot_of_name(vm.symbol(name));
     if classes.find(|name| [CLASS, NO_VALUE].contains(name))? == NO_VALUE {
-        let reason = Text::of(object.slot(slot("reason")?))?.to_rust();
+        let reason = Text::of(object.slot(slot("reason")?))?.shortened(LONGEST_TEXT);
         return Some(format!("  hint: {reason}\n"));
     }
     let receiver = vm.behavior_of_layout(known::layout_of(object.slot(slot("receiver")?)))?;
-    let selector = Text::of(object.slot(slot("selector")?))?.to_rust();
+    let selector =
+        Text::of(object.slot(slot("selector")?)).filter(|it| it.len() <= LONGEST)?.to_rust();
     let said = unreachable_member(vm, receiver, &selector)
         .or_else(|| immutable_slot(vm, receiver, &selector))
         .or_else(|| no_condition(&selector))
@@ -76,10 +80,10 @@ pub fn description(vm: &Vm, exception: Word) -> Option<String> {
     let name = behavior.name();
     if kind != CLASS {
         let text = if kind == ERROR { "message" } else { "signalText" };
-        return Some(format!("{name}: {}", Text::of(slot(text)?)?.to_rust()));
+        return Some(format!("{name}: {}", Text::of(slot(text)?)?.shortened(LONGEST_TEXT)));
     }
     let receiver = vm.behavior_of_layout(known::layout_of(slot("receiver")?))?;
-    let selector = Text::of(slot("selector")?)?.to_rust();
+    let selector = Text::of(slot("selector")?)?.shortened(LONGEST_TEXT);
     Some(format!("{name}({}>>#{selector})", receiver.name()))
 }
 
@@ -96,7 +100,7 @@ fn member_of(
 }
 
 fn unreachable_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
-    let selector = vm.symbol(selector);
+    let selector = vm.modules.symbols.find(selector)?;
     let (owner, member) = member_of(receiver, selector)?;
     let (text, class) = (vm.modules.symbols.text(selector), owner.full_name());
     match member.visibility {
@@ -110,7 +114,7 @@ fn unreachable_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> O
 
 fn immutable_slot(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
     let name = selector.strip_suffix(':')?;
-    let (owner, member) = member_of(receiver, vm.symbol(name))?;
+    let (owner, member) = member_of(receiver, vm.modules.symbols.find(name)?)?;
     let is_slot = matches!(member.kind, MemberKind::SlotReader(_));
     let class = owner.full_name();
     is_slot
@@ -123,7 +127,7 @@ fn no_condition(selector: &str) -> Option<String> {
 }
 
 /// The most names that are compared. A guest does not pay for the hint, and its classes may have any number of members.
-const MOST: usize = 5000;
+const MOST: usize = 500;
 
 fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
     let enclosing = || std::iter::successors(receiver.definition.outer, |class| class.outer);

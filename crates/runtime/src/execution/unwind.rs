@@ -16,6 +16,7 @@
 //! token's destination is the activation of this instruction, or one below it on the same stack, which stands where it
 //! stood. In the former case the pc may be another one, and [`resume`] checks that the handler still covers it.
 
+use hashbrown::HashMap;
 use std::sync::atomic::Ordering;
 
 use squall_bytecode::decode::{Instruction, instructions};
@@ -168,13 +169,25 @@ const VALUE: usize = 2;
 fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
     let vm = thread.vm;
     let behavior = vm.behavior_of_layout(known::layout_of(exception))?;
+    // Thousands of handlers for a few classes, with thousands of superclasses, are looked at once.
+    const FEW: usize = 16;
+    let (mut answers, mut looks) = (HashMap::new(), 0);
+    let mut catches_class = |class: Word| {
+        let caught = behavior_of_class(vm, class)?;
+        let answer = || classes::are_instances(behavior, caught);
+        looks += 1;
+        match looks {
+            0..FEW => Some(answer()),
+            _ => Some(*answers.entry(std::ptr::from_ref(caught)).or_insert_with(answer)),
+        }
+    };
     thread.activations().find_map(|activation| {
         let catches = |(_, region): &(usize, &Region)| match region.kind {
             RegionKind::Catch(class) => {
                 // SAFETY: the verifier has the class register initialised with a word throughout
                 // the region; the activation is active.
                 let class = unsafe { activation.register(usize::from(class.0)).read() };
-                matches(vm, behavior, class)
+                catches_class(class).unwrap_or(false)
             }
             RegionKind::Fault(fault) => faults::is(behavior, fault),
             RegionKind::Ensure => false,

@@ -228,10 +228,20 @@ impl Text {
         if let Some(text) = self.with_ascii(str::to_owned) {
             return text;
         }
-        let character =
-            |code_point| char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER);
-        self.code_points().map(character).collect()
+        let mut text = String::with_capacity(self.object.length());
+        self.code_points().for_each(|code_point| text.push(character(code_point)));
+        text
     }
+
+    /// The beginning of the text for Rust, and dots if that is not all.
+    pub fn shortened(self, most: usize) -> String {
+        let begin = self.code_points().take(most).map(character);
+        begin.chain((self.len() > most).then_some('…')).collect()
+    }
+}
+
+fn character(code_point: u32) -> char {
+    char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 /// The Rust text of a string or symbol.
@@ -347,12 +357,18 @@ impl NewString {
 
 /// Copies code points to where they take more space, or the same.
 fn widen(source: &[u8], from: usize, target: &mut [u8], to: usize) {
-    if from == to {
-        return target.copy_from_slice(source);
+    /// For sizes that the compiler knows.
+    fn copy<const FROM: usize, const TO: usize>(source: &[u8], target: &mut [u8]) {
+        let (wide, narrow) = (target.as_chunks_mut::<TO>().0, source.as_chunks::<FROM>().0);
+        for (wide, narrow) in wide.iter_mut().zip(narrow) {
+            *wide = std::array::from_fn(|index| narrow.get(index).copied().unwrap_or(0));
+        }
     }
-    for (wide, narrow) in target.chunks_exact_mut(to).zip(source.chunks_exact(from)) {
-        wide[..from].copy_from_slice(narrow);
-        wide[from..].fill(0);
+    match (from, to) {
+        (1, 2) => copy::<1, 2>(source, target),
+        (1, 4) => copy::<1, 4>(source, target),
+        (2, 4) => copy::<2, 4>(source, target),
+        _ => target.copy_from_slice(source),
     }
 }
 

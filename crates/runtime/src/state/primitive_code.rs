@@ -109,7 +109,7 @@ impl Primitive {
         if let Some(value) = self.run_leaf(thread.vm, window) {
             return Outcome::Return(value);
         }
-        if matches!(self.cost, Cost::Bytes | Cost::FewBytes) && thread.sandbox.is_some() {
+        if self.cost != Cost::Call && thread.sandbox.is_some() {
             let bytes = bytes_of(window);
             match self.cost {
                 Cost::FewBytes if bytes > FEW_BYTES => {

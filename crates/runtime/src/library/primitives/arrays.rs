@@ -7,13 +7,14 @@ use squall_heap::{Object, WORD_BYTES, Word};
 
 use super::answer;
 use crate::concurrency::transactions::access;
-use crate::concurrency::values::counts_as_value;
+use crate::concurrency::values::counts_as_value_by_looks;
 use crate::model::behavior::Behavior;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::classes::{self, behavior_of_class};
 use crate::objects::{array, number::size_argument};
+use crate::state::effort::TooLarge;
 use crate::state::thread::{Thread, Window, allocated};
 
 /// The primitives of this file.
@@ -126,8 +127,18 @@ fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = || window.get(0).object();
     let made = access::copy_range(thread, source, (known::VALUE_ARRAY, class), 0, length)?;
     // The elements of the copy, which no other strand can change.
-    let mut elements = (0..length).map(|index| made.element(index));
-    match elements.find(|&element| !counts_as_value(thread.vm, element)) {
+    let other = thread.with_effort(|thread, effort| {
+        for element in (0..length).map(|index| made.element(index)) {
+            let mut looked = 0;
+            let counts = counts_as_value_by_looks(thread.vm, element, &mut looked);
+            effort.add(looked)?;
+            if !counts {
+                return Ok(Some(element));
+            }
+        }
+        Ok::<_, TooLarge>(None)
+    });
+    match other? {
         Some(element) => Err(classes::not_a_value(thread, element)),
         None => Ok(made.word()),
     }

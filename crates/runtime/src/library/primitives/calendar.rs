@@ -17,8 +17,10 @@ use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("timeFields:zone:", |thread, window| answer(fields(thread, window))),
-    Primitive::ordinary("timeOf:zone:choice:", |thread, window| answer(instant(thread, window))),
+    Primitive::ordinary("timeFields:zone:", |thread, window| answer(fields(thread, window)))
+        .by_few_bytes(),
+    Primitive::ordinary("timeOf:zone:choice:", |thread, window| answer(instant(thread, window)))
+        .by_few_bytes(),
     Primitive::ordinary("time:zone:shiftedBy:", |thread, window| answer(shifted(thread, window))),
     Primitive::ordinary("time:zone:format:", |thread, window| answer(formatted(thread, window)))
         .by_few_bytes(),
@@ -34,7 +36,8 @@ pub static PRIMITIVES: &[Primitive] = &[
         }))
     }),
     Primitive::ordinary("durationText:", |thread, window| answer(duration_text(thread, window))),
-    Primitive::ordinary("durationFrom:", |thread, window| answer(duration(thread, window))),
+    Primitive::ordinary("durationFrom:", |thread, window| answer(duration(thread, window)))
+        .by_few_bytes(),
 ];
 
 /// Nanoseconds, which need more than 64 bits outside of the years 1677 to 2262.
@@ -120,6 +123,8 @@ fn parsed(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// *GC point.*
 fn zone_names(thread: &mut Thread) -> Result<Word, Failure> {
+    // There are some six hundred.
+    thread.charge(30_000);
     let names = calendar::zone_names();
     array::make_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
 }

@@ -20,7 +20,10 @@ use crate::state::thread::{Thread, Window};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("newChannel:", |thread, window| {
-        answer(capacity(window.get(0)).and_then(|capacity| channels::make(thread, capacity)))
+        answer(capacity(window.get(0)).and_then(|capacity| {
+            thread.charge(capacity / 8);
+            channels::make(thread, capacity)
+        }))
     }),
     Primitive::effect("readChannel:", |thread, window| {
         outcome(channels::read_object(thread, window))

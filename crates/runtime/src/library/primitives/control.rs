@@ -74,6 +74,10 @@ fn evaluate_with_array(thread: &mut Thread, window: Window) -> Outcome {
     let Some(array) = array::of(arguments) else {
         return Failure::argument(arguments).into();
     };
+    // No closure takes so many.
+    if array.length() > usize::from(u8::MAX) {
+        return Failure::argument(arguments).into();
+    }
     thread.message.clear();
     thread.message.push(window.get(0));
     match access::extend_message(thread, array) {

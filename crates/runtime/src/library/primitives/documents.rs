@@ -31,7 +31,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         .by_bytes(),
     Primitive::ordinary("url:base:", |thread, window| answer(url(thread, window))).by_few_bytes(),
     Primitive::ordinary("url:part:put:", |thread, window| answer(url_with(thread, window)))
-        .by_bytes(),
+        .by_few_bytes(),
 ];
 
 /// The delimiter in an argument: one ASCII character, other than a quote or a line end.

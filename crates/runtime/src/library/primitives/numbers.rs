@@ -193,6 +193,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("integerFromString:", from_string).in_pieces(),
     Primitive::ordinary("doubleFromString:", |thread, window| {
         answer(text_argument(window.get(0)).and_then(|text| {
+            // Many digits are compared with those of all doubles near.
+            let digits = text.len().saturating_sub(17).min(1000);
+            thread.charge(2 * digits * digits.min(50));
             let value = decimal::parse_double(&text).ok_or(Failure::argument(window.get(0)))?;
             make_double(thread, value)
         }))

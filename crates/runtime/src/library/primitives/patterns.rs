@@ -35,8 +35,9 @@ fn bounds(thread: &Thread) -> Bounds {
 }
 
 /// The pattern in the first argument.
-fn pattern_argument(thread: &Thread, window: Window) -> Result<Pattern, Failure> {
+fn pattern_argument(thread: &mut Thread, window: Window) -> Result<Pattern, Failure> {
     let pattern = text_argument(window.get(0))?;
+    thread.charge(UNITS_OF_BYTE * pattern.len());
     match pattern.len() <= LONGEST_PATTERN {
         true => Ok(Pattern::of(pattern, bounds(thread))),
         false => Err(Failure::argument(window.get(0))),
@@ -44,12 +45,15 @@ fn pattern_argument(thread: &Thread, window: Window) -> Result<Pattern, Failure>
 }
 
 /// The pattern, and the text in the second argument.
-fn pattern_and_text(thread: &Thread, window: Window) -> Result<(Pattern, String), Failure> {
+fn pattern_and_text(thread: &mut Thread, window: Window) -> Result<(Pattern, String), Failure> {
     Ok((pattern_argument(thread, window)?, text_argument(window.get(1))?))
 }
 
 /// The most bytes of a pattern: it is compiled in one piece.
 const LONGEST_PATTERN: usize = 64 << 10;
+
+/// The units of work to look at a byte of a pattern.
+const UNITS_OF_BYTE: usize = 2;
 
 /// Does work with a pattern, in a text of this size. Outside, if compiling may be long. *GC point.*
 fn with_pattern<T, W>(

@@ -47,7 +47,15 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(concatenate(thread, window))
     }),
     // Machine code counts on an answer of this leaf, so comparing long texts counts as one call.
-    Primitive::with_leaf("string:equals:", |_, left, right| equals(left, right), no_string),
+    Primitive::with_leaf(
+        "string:equals:",
+        |_, left, right| equals(short(left)?, right),
+        |_, window| match equals(window.get(0), window.get(1)) {
+            Some(answer) => Outcome::Return(answer),
+            None => Failure::argument(window.get(0)).into(),
+        },
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "string:compare:",
         |_, left, right| short(left).and_then(|left| compare(left, right).ok()),
@@ -168,7 +176,8 @@ fn substring(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         let copied = made.append(text(window, 0)?, start, length);
         return complete(made, copied, window);
     }
-    let code_points: Vec<u32> = source.code_points().skip(start).take(length).collect();
+    let code_points: Vec<u32> =
+        (start..start + length).map(|index| source.code_point(index)).collect();
     crate::objects::string::make_from_code_points(thread, &code_points)
 }
 
