@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Parser;
 use squall::events::replay::{End, Head, LENGTH_OF_MAGIC, Recording, Writer, digest};
@@ -11,7 +12,7 @@ use squall::{Options, Player, Recorder, Replays};
 
 use super::run;
 use crate::arguments::{Arguments, Command, Replay, Run};
-use crate::console::complain;
+use crate::console::{complain, ignored_signals, print_error};
 use crate::exit::Exit;
 use crate::packages::Program;
 
@@ -92,13 +93,46 @@ pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> 
     let recorder = Recorder::new(writer);
     let replays: &'static Replays = Box::leak(Box::new(Replays::Record(Box::new(recorder))));
     if let Replays::Record(recorder) = replays {
+        keep_up(recorder, path);
         let path = path.display();
         recorder.close_with_process(format!(
             "squall replay {path} repeats this run, which has ended elsewhere than in the program"
         ));
+        close_at_signals(recorder, format!("squall replay {path} repeats this run\n"));
     }
     Ok(Taped { path: path.display().to_string(), replays, key, end: None })
 }
+
+/// Puts what has happened into the file now and then, unless that cannot be cut, such as a pipe.
+fn keep_up(recorder: &'static Recorder, path: &Path) {
+    /// What a process that is killed loses at most, but for what a busy one notes meanwhile.
+    const PERIOD: Duration = Duration::from_secs(1);
+    if !std::fs::metadata(path).is_ok_and(|it| it.is_file()) {
+        return;
+    }
+    // Without the thread, a process that is killed loses more.
+    _ = std::thread::Builder::new().name("recorder".into()).spawn(|| {
+        std::thread::sleep(PERIOD);
+        while recorder.keep_up() {
+            std::thread::sleep(PERIOD);
+        }
+    });
+}
+
+/// A signal that ends the process closes the recording before, and this text says how it is repeated.
+#[cfg(unix)]
+fn close_at_signals(recorder: &'static Recorder, text: String) {
+    // Without handlers, signals end the process at once.
+    _ = squall_system::signals::before_the_end(&ignored_signals(), move || {
+        if recorder.close_without_end() {
+            print_error(&text);
+        }
+    });
+}
+
+/// This system has no such signals.
+#[cfg(not(unix))]
+fn close_at_signals(_: &'static Recorder, _: String) {}
 
 /// The player of a recording.
 pub fn play((path, recording): (String, Recording), program: &Program) -> Result<Taped, Exit> {
