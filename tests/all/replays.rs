@@ -36,6 +36,7 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("replays/of_deadlocks_are_named", names_deadlocks),
         Trial::test("replays/of_runs_that_c_has_ended", names_exits_of_c),
         Trial::test("replays/of_runs_that_a_signal_has_ended", names_ends_by_signals),
+        Trial::test("replays/write_no_trace_of_the_run", keeps_the_trace),
         Trial::test("replays/of_killed_runs", repeats_killed_runs),
         Trial::test("replays/of_other_models_are_refused", refuses_models),
     ];
@@ -177,6 +178,27 @@ fn names_exits_of_c() -> Result<(), Failed> {
     match recorded.output == replayed.output {
         true => expect(&replayed, replayed.exit, "this recording was cut"),
         false => Err(format!("{recorded:?}\n{replayed:?}").into()),
+    }
+}
+
+/// A replay leaves the trace of the run alone, and writes its own if it is asked for.
+fn keeps_the_trace() -> Result<(), Failed> {
+    let (run, path, recorded) = record(&format!("--trace={{scratch}}/t.pftrace {RACE}"));
+    let trace = run.scratch.path().join("t.pftrace");
+    let bytes = fs::read(&trace)?;
+    fs::write(&trace, b"kept")?;
+    expect(&replay(&path), recorded.exit, "")?;
+    if bytes.is_empty() || fs::read(&trace)? != b"kept" {
+        return Err("the replay has written the trace of the run".into());
+    }
+    let (_run, path, recorded) = record(RACE);
+    let mut again = Run::new(["replay", &path.display().to_string()]);
+    let own = again.scratch.path().join("o.pftrace");
+    again.environment.push(("SQUALL_TRACE".to_owned(), own.display().to_string()));
+    expect(&again.execute(), recorded.exit, "")?;
+    match fs::read(&own)?.is_empty() {
+        false => Ok(()),
+        true => Err("the replay has no trace of its own".into()),
     }
 }
 

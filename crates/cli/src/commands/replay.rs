@@ -6,12 +6,13 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
 use squall::events::replay::{End, Head, LENGTH_OF_MAGIC, Recording, Writer, digest};
 use squall::{Options, Player, Recorder, Replays};
 
 use super::run;
-use crate::arguments::{Arguments, Command, Replay, Run};
+use crate::arguments::{Arguments, Command, Replay, Run, Trace};
 use crate::console::{complain, ignored_signals, print_error};
 use crate::exit::Exit;
 use crate::packages::Program;
@@ -66,12 +67,29 @@ fn read(path: &Path) -> Result<(Recording, Run), Exit> {
             machine()
         )));
     }
-    let line = ["squall", "run"].map(str::to_owned).into_iter();
-    let line = line.chain(recording.head.arguments.iter().cloned());
-    match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
-        Ok(Command::Run(arguments)) if arguments.record.is_none() => Ok((recording, arguments)),
-        _ => Err(invalid(&format!("{path}: at byte 8: the command line in the recording is none"))),
+    match run_of(&recording.head.arguments) {
+        Some(run) => Ok((recording, run)),
+        None => {
+            Err(invalid(&format!("{path}: at byte 8: the command line in the recording is none")))
+        }
     }
+}
+
+/// A recorded command line, without the files that the recorded run has written beside: a replay leaves them alone.
+fn run_of(arguments: &[String]) -> Option<Run> {
+    let line = ["squall", "run"].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
+    let matches = Arguments::command().try_get_matches_from(line).ok()?;
+    let Ok(Command::Run(mut run)) = Arguments::from_arg_matches(&matches).map(|it| it.command)
+    else {
+        return None;
+    };
+    // A trace that the environment asks for is one of the replay.
+    let source = matches.subcommand_matches("run")?.value_source("trace");
+    if source == Some(ValueSource::CommandLine) {
+        run.machine.trace.retain(|trace| !matches!(trace, Trace::File(_)));
+    }
+    (run.machine.perf_map, run.machine.perf_dump) = (false, None);
+    run.record.is_none().then_some(run)
 }
 
 /// The recorder of a run that is to be recorded.
