@@ -789,6 +789,9 @@ impl Thread {
     pub fn start_state(&mut self) {
         self.running().set_result(Word::NIL);
         self.state = bottom(self.stack().base());
+        if self.stack().close_reserve() {
+            self.reset_limit();
+        }
     }
 
     /// Whether nothing is about that must be looked after when strands change: events, a debugger, a sandbox, a transaction,
