@@ -2,13 +2,13 @@
 //! module.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
-use squall::events::replay::{End, Head, LENGTH_OF_MAGIC, Recording, Writer, digest};
+use squall::events::replay::{End, Head, LENGTH_OF_MAGIC, Recording, Sink, Writer, digest};
 use squall::{Options, Player, Recorder, Replays};
 
 use super::run;
@@ -29,6 +29,26 @@ pub struct Taped {
     end: Option<End>,
 }
 
+/// The file of a recording that is made.
+struct Tape(File);
+
+impl Write for Tape {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Sink for Tape {
+    fn cut(&mut self, length: u64) -> std::io::Result<()> {
+        self.0.set_len(length)?;
+        self.0.seek(SeekFrom::Start(length)).map(drop)
+    }
+}
+
 /// `squall replay`.
 pub fn replay(arguments: &Replay) -> Result<Exit, Exit> {
     let (recording, run) = read(&arguments.recording)?;
@@ -45,7 +65,7 @@ pub fn program_of(path: &Path) -> Result<String, Exit> {
 /// The bytes of a file, or only the first ones if they are not those of a recording: some files have no end.
 fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let (mut file, mut bytes) = (File::open(path)?, Vec::new());
-    file.by_ref().take(LENGTH_OF_MAGIC as u64).read_to_end(&mut bytes)?;
+    Read::by_ref(&mut file).take(LENGTH_OF_MAGIC as u64).read_to_end(&mut bytes)?;
     if Recording::is_begun_by(&bytes) {
         file.read_to_end(&mut bytes)?;
     }
@@ -103,7 +123,7 @@ pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> 
     let arguments = words[place + 1..].iter().filter(|word| !is_record(word)).cloned().collect();
     let key = u64::from(std::process::id());
     let head = Head { machine: machine(), arguments, program: digest(&program.input.bytes), key };
-    let writer = File::create(path).and_then(|file| Writer::begin(Box::new(file), &head));
+    let writer = File::create(path).and_then(|file| Writer::begin(Box::new(Tape(file)), &head));
     let writer = writer.map_err(|error| {
         complain(&format!("{}: {error}", path.display()));
         Exit::Output

@@ -6,8 +6,7 @@
 //!
 //! The file may end with a *tail*: blocks with what workers have not written yet, which the next block replaces.
 
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::{
@@ -18,13 +17,6 @@ use super::{
 pub trait Sink: Write + Send {
     /// Removes what is behind so many bytes, and goes on there.
     fn cut(&mut self, length: u64) -> io::Result<()>;
-}
-
-impl Sink for File {
-    fn cut(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)?;
-        self.seek(SeekFrom::Start(length)).map(drop)
-    }
 }
 
 /// Writes the blocks of a file.
