@@ -307,6 +307,14 @@ fn refused() -> Result<(), Failed> {
             }
         }
     }
+    for (method, path, allowed) in
+        [("GET", "/api/dump", "POST"), ("PUT", "/api/dump", "POST"), ("PUT", "/metrics", "GET")]
+    {
+        let request = format!("{method} {path}{with_token} HTTP/1.1\r\n{host}\r\n\r\n");
+        let answer = observed.send(request.as_bytes())?;
+        assert_eq!(parted(&answer)?.0, 405, "{answer}");
+        assert!(answer.contains(&format!("\r\nAllow: {allowed}\r\n")), "{answer}");
+    }
     let refused = observed.ask("POST", "/api/strand/end?number=1")?;
     assert_eq!(refused.0, 403, "{}", refused.1);
     assert!(refused.1.contains("control"), "{}", refused.1);

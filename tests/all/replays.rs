@@ -2,9 +2,15 @@
 //! what is no recording of the program is refused. `main.rs` collects the tests as trials.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::process::{Result as Outcome, Run};
 
@@ -29,6 +35,9 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("replays/of_what_was_cut_say_so", says_that_it_was_cut),
         Trial::test("replays/of_deadlocks_are_named", names_deadlocks),
         Trial::test("replays/of_runs_that_c_has_ended", names_exits_of_c),
+        Trial::test("replays/of_runs_that_a_signal_has_ended", names_ends_by_signals),
+        Trial::test("replays/write_no_trace_of_the_run", keeps_the_trace),
+        Trial::test("replays/of_killed_runs", repeats_killed_runs),
         Trial::test("replays/of_other_models_are_refused", refuses_models),
     ];
     repeats.chain(others).collect()
@@ -170,6 +179,102 @@ fn names_exits_of_c() -> Result<(), Failed> {
         true => expect(&replayed, replayed.exit, "this recording was cut"),
         false => Err(format!("{recorded:?}\n{replayed:?}").into()),
     }
+}
+
+/// A replay leaves the trace of the run alone, and writes its own if it is asked for.
+fn keeps_the_trace() -> Result<(), Failed> {
+    let (run, path, recorded) = record(&format!("--trace={{scratch}}/t.pftrace {RACE}"));
+    let trace = run.scratch.path().join("t.pftrace");
+    let bytes = fs::read(&trace)?;
+    fs::write(&trace, b"kept")?;
+    expect(&replay(&path), recorded.exit, "")?;
+    if bytes.is_empty() || fs::read(&trace)? != b"kept" {
+        return Err("the replay has written the trace of the run".into());
+    }
+    let (_run, path, recorded) = record(RACE);
+    let mut again = Run::new(["replay", &path.display().to_string()]);
+    let own = again.scratch.path().join("o.pftrace");
+    again.environment.push(("SQUALL_TRACE".to_owned(), own.display().to_string()));
+    expect(&again.execute(), recorded.exit, "")?;
+    match fs::read(&own)?.is_empty() {
+        false => Ok(()),
+        true => Err("the replay has no trace of its own".into()),
+    }
+}
+
+/// A run that is recorded, and waits for its input.
+struct Idle {
+    process: Child,
+    output: BufReader<ChildStdout>,
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Idle {
+    /// Begins one, which has written what it writes before.
+    fn begin() -> Result<Idle, Failed> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("r.sqr");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_squall"));
+        let record = format!("--record={}", path.display());
+        command.args(["run", "--workers=2", &record, "tests/replays/idle.ns"]);
+        command.current_dir(crate::root());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn()?;
+        let mut output = BufReader::new(process.stdout.take().ok_or("it is piped")?);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        match line.as_str() {
+            "55\n" => Ok(Idle { process, output, path, _folder: folder }),
+            _ => Err(format!("it has written {line:?}").into()),
+        }
+    }
+
+    /// Whether a replay comes as far as the run.
+    fn is_complete(&self) -> Result<bool, Failed> {
+        let replayed = replay(&self.path);
+        expect(&replayed, replayed.exit, "this recording was cut")?;
+        Ok(replayed.output == "55\n")
+    }
+
+    /// Sends a signal; answers the error output and the signal that has ended the process.
+    fn end(&mut self, signal: Signal) -> Result<(String, Option<i32>), Failed> {
+        kill(Pid::from_raw(self.process.id() as i32), signal)?;
+        let mut error = String::new();
+        self.output.read_to_string(&mut error)?;
+        self.process.stderr.take().ok_or("it is piped")?.read_to_string(&mut error)?;
+        Ok((error, self.process.wait()?.signal()))
+    }
+}
+
+fn names_ends_by_signals() -> Result<(), Failed> {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let mut run = Idle::begin()?;
+        let (error, ended_by) = run.end(signal)?;
+        let is_named =
+            error.trim_end() == format!("squall replay {} repeats this run", run.path.display());
+        if !is_named || ended_by != Some(signal as i32) || !run.is_complete()? {
+            return Err(format!("{signal}: {error:?}, ended by {ended_by:?}").into());
+        }
+    }
+    Ok(())
+}
+
+fn repeats_killed_runs() -> Result<(), Failed> {
+    /// How often one looks.
+    const MOST: usize = 500;
+    let mut run = Idle::begin()?;
+    for _ in 0..MOST {
+        if run.is_complete()? {
+            run.end(Signal::SIGKILL)?;
+            return match run.is_complete()? {
+                true => Ok(()),
+                false => Err("the recording has lost something".into()),
+            };
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err("the recording does not come up with the run".into())
 }
 
 fn refuses_models() -> Result<(), Failed> {

@@ -290,6 +290,13 @@ impl FunctionBuilder {
         self.lines.push(LineEntry { pc, line, column });
     }
 
+    /// Sets the source position of the whole code, if no instruction has got one.
+    pub fn position_of_all(&mut self, line: u32, column: u32) {
+        if self.lines.is_empty() {
+            self.lines.push(LineEntry { pc: 0, line, column });
+        }
+    }
+
     /// The id of a constant, the same for equal constants.
     pub fn constant(&mut self, constant: Constant) -> ConstantId {
         let key = ConstantKey::from(&constant);

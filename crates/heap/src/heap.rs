@@ -57,8 +57,11 @@ struct Record {
     full: Pauses,
     /// When the collection under way began to stop the mutators.
     began: Option<Instant>,
-    /// Bytes allocated before the last collection.
+    /// Bytes allocated before the last collection, and how many were told of.
     allocated: u64,
+    told: u64,
+    /// Whether a collection copies objects: those in use are there twice, then.
+    copies: bool,
     /// Bytes in use before the last collection.
     before: usize,
     /// Bytes in use after the last collection.
@@ -207,6 +210,7 @@ impl Heap {
         let mut record = self.record();
         record.allocated += used.saturating_sub(record.used) as u64;
         record.before = used;
+        record.copies = true;
     }
 
     /// The objects have left the cradle, but for so many bytes of dead ones.
@@ -222,6 +226,7 @@ impl Heap {
         self.sizing.collection_ended(kind, used, live);
         let mut record = self.record();
         record.used = used;
+        record.copies = false;
         if kind == CollectionKind::Full {
             record.live = live;
         }
@@ -245,13 +250,17 @@ impl Heap {
         self.roots().collected(&CollectionReport { kind, pause, bytes_before, bytes_after });
     }
 
-    /// A summary of all collections, when `used_bytes` are in use.
-    pub(crate) fn statistics_with(&self, used_bytes: usize) -> HeapStatistics {
-        let record = self.record();
+    /// A summary of all collections, when so many bytes are in use. The count of allocated bytes never falls.
+    pub(crate) fn statistics_with(&self, used: impl FnOnce() -> usize) -> HeapStatistics {
+        let mut record = self.record();
+        // No collection begins or ends from here on.
+        let used_bytes = used();
+        let since = if record.copies { 0 } else { used_bytes.saturating_sub(record.used) };
+        record.told = record.told.max(record.allocated + since as u64);
         HeapStatistics {
             nursery: record.nursery.summary(),
             full: record.full.summary(),
-            allocated_bytes: record.allocated + used_bytes.saturating_sub(record.used) as u64,
+            allocated_bytes: record.told,
             used_bytes,
             live_bytes: record.live,
             heap_bytes: self.sizing.limit(),
@@ -271,6 +280,8 @@ impl Record {
             full: Pauses::new(),
             began: None,
             allocated: 0,
+            told: 0,
+            copies: false,
             before: 0,
             used: 0,
             live: 0,

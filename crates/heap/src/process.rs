@@ -62,8 +62,10 @@ impl Heap {
 
     /// A summary of all collections.
     pub fn statistics(&self) -> HeapStatistics {
-        let is_left = self.cradle.is_closed();
-        self.statistics_with(if is_left { collector::used_bytes() } else { self.cradle.used() })
+        self.statistics_with(|| match self.cradle.is_closed() {
+            true => collector::used_bytes(),
+            false => self.cradle.used(),
+        })
     }
 }
 

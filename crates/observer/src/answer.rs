@@ -14,6 +14,8 @@ pub struct Answer {
     pub kind: &'static str,
     /// What the content may do in a browser.
     pub policy: String,
+    /// The method that there is instead, if the request's is not allowed.
+    pub allowed: Option<&'static str>,
     /// The content.
     pub body: Vec<u8>,
 }
@@ -27,6 +29,11 @@ impl Answer {
         Answer::json(status, &json!({ "error": reason }))
     }
 
+    /// The method of the request is none here; this one is.
+    pub fn not_allowed(allowed: &'static str, reason: &str) -> Answer {
+        Answer { allowed: Some(allowed), ..Answer::error(405, reason) }
+    }
+
     /// JSON with a status.
     pub fn json(status: u16, json: &Json) -> Answer {
         Answer::text(status, "application/json", format!("{json}\n"))
@@ -34,7 +41,8 @@ impl Answer {
 
     /// A text with a status.
     pub fn text(status: u16, kind: &'static str, text: String) -> Answer {
-        Answer { status, kind, policy: NOTHING.to_owned(), body: text.into_bytes() }
+        let policy = NOTHING.to_owned();
+        Answer { status, kind, policy, allowed: None, body: text.into_bytes() }
     }
 }
 

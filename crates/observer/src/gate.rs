@@ -90,7 +90,7 @@ impl Gate {
         let (path, query) = split(target);
         let (tokens, query): (Vec<_>, Vec<_>) =
             parameters(query).into_iter().partition(|[name, _]| name == "token");
-        let bearer = the_one(head, b"authorization").and_then(|it| it.strip_prefix(b"Bearer "));
+        let bearer = the_one(head, b"authorization").and_then(bearer);
         let given = tokens.first().map(|[_, token]| token.as_bytes()).or(bearer);
         if !given.is_some_and(|given| is_same(given, self.token.as_bytes())) {
             return Err((
@@ -105,6 +105,13 @@ impl Gate {
     fn is_host(&self, host: &[u8]) -> bool {
         self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host))
     }
+}
+
+/// The token in a value of the field `Authorization`. The name of the scheme has no case (RFC 9110, section 11.1).
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    const SCHEME: &[u8] = b"Bearer ";
+    let (scheme, token) = value.split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then(|| token.trim_ascii_start())
 }
 
 /// The path and the query of a target.
@@ -156,8 +163,10 @@ mod tests {
             .expect("it is let in");
         assert_eq!((request.path.as_str(), request.number("a")), ("/api/x", Ok(Some(1))));
         assert_eq!(request.value("token"), None);
-        let field = "GET / HTTP/1.1\nHost: 127.0.0.1:4567\nAuthorization: Bearer secret";
-        assert!(checked(field).is_ok());
+        for value in ["Bearer secret", "bearer secret", "BEARER  secret"] {
+            let head = "GET / HTTP/1.1\nHost: 127.0.0.1:4567\nAuthorization: ";
+            assert!(checked(&format!("{head}{value}")).is_ok(), "{value}");
+        }
     }
 
     #[test]
@@ -167,8 +176,10 @@ mod tests {
             let status = checked(&format!("GET /{query} HTTP/1.1\nHost: 127.0.0.1:4567"));
             assert_eq!(status.err(), Some(401), "{query}");
         }
-        let basic = "GET / HTTP/1.1\nHost: 127.0.0.1:4567\nAuthorization: Basic secret";
-        assert_eq!(checked(basic).err(), Some(401));
+        for value in ["Basic secret", "Bearer", "Bearersecret", "Bearer secret1", "secret"] {
+            let head = "GET / HTTP/1.1\nHost: 127.0.0.1:4567\nAuthorization: ";
+            assert_eq!(checked(&format!("{head}{value}")).err(), Some(401), "{value}");
+        }
     }
 
     #[test]

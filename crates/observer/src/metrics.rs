@@ -131,9 +131,13 @@ fn add_pauses(kind: &str, pauses: &PauseStatistics, text: &mut Text) {
 
 fn add_transactions(view: &View, text: &mut Text) {
     let (counts, _) = observation::transactions(view.vm);
+    let count = |name: &str| {
+        counts.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count) as f64
+    };
+    let help = "Attempts of transactions that have begun.";
+    text.single("squall_transactions_begun_total", "counter", help, count("begun"));
     text.begin("squall_transactions_total", "counter", "Attempts of transactions, by their end.");
-    for name in ["begun", "committed", "changed", "busy", "reserved", "retried"] {
-        let count = counts.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count);
-        text.sample("squall_transactions_total", &format!("{{end=\"{name}\"}}"), count as f64);
+    for name in ["committed", "changed", "busy", "reserved", "retried"] {
+        text.sample("squall_transactions_total", &format!("{{end=\"{name}\"}}"), count(name));
     }
 }

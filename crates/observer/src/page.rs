@@ -36,6 +36,7 @@ pub fn page(program: &str) -> Answer {
              connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
              frame-ancestors 'none'"
         ),
+        allowed: None,
         body: body.into_bytes(),
     }
 }

@@ -36,7 +36,10 @@ impl Routes {
         match request.method.as_str() {
             "GET" => self.get(request),
             "POST" => self.post(request),
-            _ => Answer::error(405, "there is GET, and POST for actions"),
+            _ => {
+                let allowed = if action_at(&request.path).is_some() { "POST" } else { "GET" };
+                Answer::not_allowed(allowed, "there is GET, and POST for actions")
+            }
         }
     }
 
@@ -56,7 +59,9 @@ impl Routes {
             "/api/sandboxes" => Ok(answers::sandboxes(view)),
             "/api/events" => answers::events(view, request),
             "/api/source" => answers::source(view, request),
-            path if action_at(path).is_some() => Err((405, "this is an action: use POST".into())),
+            path if action_at(path).is_some() => {
+                return Answer::not_allowed("POST", "this is an action: use POST");
+            }
             _ => Err((404, "there is nothing here".into())),
         };
         respond(answer)

@@ -161,12 +161,13 @@ const FIELDS: &str = "Connection: close\r\n\
     Cross-Origin-Opener-Policy: same-origin\r\n";
 
 fn write(mut stream: &TcpStream, answer: &Answer) -> io::Result<()> {
-    let Answer { status, kind, policy, body } = answer;
+    let Answer { status, kind, policy, allowed, body } = answer;
     let phrase = answer::phrase(*status);
     let length = body.len();
+    let allow = allowed.map_or(String::new(), |method| format!("Allow: {method}\r\n"));
     let head = format!(
         "HTTP/1.1 {status} {phrase}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
-         Content-Security-Policy: {policy}\r\n{FIELDS}\r\n"
+         Content-Security-Policy: {policy}\r\n{allow}{FIELDS}\r\n"
     );
     stream.write_all(&[head.as_bytes(), body].concat())?;
     stream.flush()

@@ -89,11 +89,11 @@ impl Drop for Signals {
     }
 }
 
-/// Runs `work` before a signal ends the process. `ignored` has the numbers of the signals that the process was started
+/// Runs `work`, and what was given before, when a signal ends the process. `ignored` has the numbers of the signals that the process was started
 /// to ignore; they stay ignored.
 pub fn before_the_end(ignored: &[i32], work: impl Fn() + Send + Sync + 'static) -> io::Result<()> {
     let desk = desk()?;
-    desk.state.lock().last_work = Some(Arc::new(work));
+    desk.state.lock().last_work.push(Arc::new(work));
     let handled = NAMES.iter().map(|(_, signal)| *signal);
     handled.filter(|signal| !ignored.contains(signal)).try_for_each(|signal| desk.handle(signal))
 }
@@ -140,7 +140,7 @@ struct State {
     /// The signals that the thread takes.
     handled: Vec<i32>,
     /// The work before a signal ends the process.
-    last_work: Option<Arc<dyn Fn() + Send + Sync>>,
+    last_work: Vec<Arc<dyn Fn() + Send + Sync>>,
     /// The work at the first signal, which then does not end the process.
     at_first: Option<Box<dyn FnOnce(i32) + Send>>,
     /// The work at an interrupt, which then does not end the process.
@@ -213,8 +213,8 @@ impl Desk {
         {
             return work();
         }
-        if let Some(work) = last_work {
-            do_in_time(move || work());
+        if !last_work.is_empty() {
+            do_in_time(move || last_work.iter().for_each(|work| work()));
         }
         _ = low_level::emulate_default_handler(signal);
     }

@@ -2,16 +2,18 @@
 //! module.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::Duration;
 
-use clap::Parser;
-use squall::events::replay::{End, Head, LENGTH_OF_MAGIC, Recording, Writer, digest};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
+use squall::events::replay::{End, Head, LENGTH_OF_MAGIC, Recording, Sink, Writer, digest};
 use squall::{Options, Player, Recorder, Replays};
 
 use super::run;
-use crate::arguments::{Arguments, Command, Replay, Run};
-use crate::console::complain;
+use crate::arguments::{Arguments, Command, Replay, Run, Trace};
+use crate::console::{complain, ignored_signals, print_error};
 use crate::exit::Exit;
 use crate::packages::Program;
 
@@ -25,6 +27,26 @@ pub struct Taped {
     key: u64,
     /// The end of the run, in a recording that has one.
     end: Option<End>,
+}
+
+/// The file of a recording that is made.
+struct Tape(File);
+
+impl Write for Tape {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Sink for Tape {
+    fn cut(&mut self, length: u64) -> std::io::Result<()> {
+        self.0.set_len(length)?;
+        self.0.seek(SeekFrom::Start(length)).map(drop)
+    }
 }
 
 /// `squall replay`.
@@ -43,7 +65,7 @@ pub fn program_of(path: &Path) -> Result<String, Exit> {
 /// The bytes of a file, or only the first ones if they are not those of a recording: some files have no end.
 fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let (mut file, mut bytes) = (File::open(path)?, Vec::new());
-    file.by_ref().take(LENGTH_OF_MAGIC as u64).read_to_end(&mut bytes)?;
+    Read::by_ref(&mut file).take(LENGTH_OF_MAGIC as u64).read_to_end(&mut bytes)?;
     if Recording::is_begun_by(&bytes) {
         file.read_to_end(&mut bytes)?;
     }
@@ -65,12 +87,29 @@ fn read(path: &Path) -> Result<(Recording, Run), Exit> {
             machine()
         )));
     }
-    let line = ["squall", "run"].map(str::to_owned).into_iter();
-    let line = line.chain(recording.head.arguments.iter().cloned());
-    match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
-        Ok(Command::Run(arguments)) if arguments.record.is_none() => Ok((recording, arguments)),
-        _ => Err(invalid(&format!("{path}: at byte 8: the command line in the recording is none"))),
+    match run_of(&recording.head.arguments) {
+        Some(run) => Ok((recording, run)),
+        None => {
+            Err(invalid(&format!("{path}: at byte 8: the command line in the recording is none")))
+        }
     }
+}
+
+/// A recorded command line, without the files that the recorded run has written beside: a replay leaves them alone.
+fn run_of(arguments: &[String]) -> Option<Run> {
+    let line = ["squall", "run"].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
+    let matches = Arguments::command().try_get_matches_from(line).ok()?;
+    let Ok(Command::Run(mut run)) = Arguments::from_arg_matches(&matches).map(|it| it.command)
+    else {
+        return None;
+    };
+    // A trace that the environment asks for is one of the replay.
+    let source = matches.subcommand_matches("run")?.value_source("trace");
+    if source == Some(ValueSource::CommandLine) {
+        run.machine.trace.retain(|trace| !matches!(trace, Trace::File(_)));
+    }
+    (run.machine.perf_map, run.machine.perf_dump) = (false, None);
+    run.record.is_none().then_some(run)
 }
 
 /// The recorder of a run that is to be recorded.
@@ -84,7 +123,7 @@ pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> 
     let arguments = words[place + 1..].iter().filter(|word| !is_record(word)).cloned().collect();
     let key = u64::from(std::process::id());
     let head = Head { machine: machine(), arguments, program: digest(&program.input.bytes), key };
-    let writer = File::create(path).and_then(|file| Writer::begin(Box::new(file), &head));
+    let writer = File::create(path).and_then(|file| Writer::begin(Box::new(Tape(file)), &head));
     let writer = writer.map_err(|error| {
         complain(&format!("{}: {error}", path.display()));
         Exit::Output
@@ -92,13 +131,46 @@ pub fn record(path: &Path, run: &Run, program: &Program) -> Result<Taped, Exit> 
     let recorder = Recorder::new(writer);
     let replays: &'static Replays = Box::leak(Box::new(Replays::Record(Box::new(recorder))));
     if let Replays::Record(recorder) = replays {
+        keep_up(recorder, path);
         let path = path.display();
         recorder.close_with_process(format!(
             "squall replay {path} repeats this run, which has ended elsewhere than in the program"
         ));
+        close_at_signals(recorder, format!("squall replay {path} repeats this run\n"));
     }
     Ok(Taped { path: path.display().to_string(), replays, key, end: None })
 }
+
+/// Puts what has happened into the file now and then, unless that cannot be cut, such as a pipe.
+fn keep_up(recorder: &'static Recorder, path: &Path) {
+    /// What a process that is killed loses at most, but for what a busy one notes meanwhile.
+    const PERIOD: Duration = Duration::from_secs(1);
+    if !std::fs::metadata(path).is_ok_and(|it| it.is_file()) {
+        return;
+    }
+    // Without the thread, a process that is killed loses more.
+    _ = std::thread::Builder::new().name("recorder".into()).spawn(|| {
+        std::thread::sleep(PERIOD);
+        while recorder.keep_up() {
+            std::thread::sleep(PERIOD);
+        }
+    });
+}
+
+/// A signal that ends the process closes the recording before, and this text says how it is repeated.
+#[cfg(unix)]
+fn close_at_signals(recorder: &'static Recorder, text: String) {
+    // Without handlers, signals end the process at once.
+    _ = squall_system::signals::before_the_end(&ignored_signals(), move || {
+        if recorder.close_without_end() {
+            print_error(&text);
+        }
+    });
+}
+
+/// This system has no such signals.
+#[cfg(not(unix))]
+fn close_at_signals(_: &'static Recorder, _: String) {}
 
 /// The player of a recording.
 pub fn play((path, recording): (String, Recording), program: &Program) -> Result<Taped, Exit> {

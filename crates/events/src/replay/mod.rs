@@ -29,7 +29,7 @@ mod tests;
 mod writer;
 
 pub use reader::{BadRecording, Event, Item, Part, Recording, Run, What};
-pub use writer::{Appender, Events, Writer, long_input, sandbox_ended};
+pub use writer::{Appender, Events, Sink, Writer, long_input, sandbox_ended};
 
 /// How many bytes tell a recording.
 pub const LENGTH_OF_MAGIC: usize = 8;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{
     AtPoll, BadRecording, End, EndsAt, Entity, Event, Events, Extent, Head, Recording, Run,
-    SandboxEnd, What, Writer, long_input, sandbox_ended,
+    SandboxEnd, Sink, What, Writer, long_input, sandbox_ended,
 };
 
 #[derive(Clone, Default)]
@@ -18,6 +18,13 @@ impl Write for Shared {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Shared {
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.0.lock().unwrap().truncate(length as usize);
         Ok(())
     }
 }
@@ -146,4 +153,39 @@ fn mistakes_have_a_place() {
         shown(&bytes),
         format!("at byte {at}: this block was changed: its check sum is another one")
     );
+}
+
+/// The file is valid with each tail, and is the same as without them in the end.
+#[test]
+fn tails_are_replaced() {
+    let write = |has_tails: bool| {
+        let file = Shared::default();
+        let mut writer = Writer::begin(Box::new(file.clone()), &head()).unwrap();
+        let workers = [Events::default(), Events::default()];
+        let mut lengths = Vec::new();
+        for step in 0..6 {
+            let mut events = workers[step % 2].append();
+            events.strand(0, step as u64, 1 + step as u64);
+            drop(events);
+            if has_tails {
+                let copies = workers.each_ref().map(Events::copy);
+                writer.tail(copies.iter().map(Vec::as_slice)).unwrap();
+                let recording = Recording::read(&file.0.lock().unwrap()).unwrap();
+                lengths.push(recording.strands.len());
+                assert!(recording.end.is_none());
+            }
+            if step == 3 {
+                writer.events(&workers[0].copy()).unwrap();
+                workers[0].clear();
+            }
+        }
+        workers.iter().for_each(|worker| writer.events(&worker.copy()).unwrap());
+        writer.end(End { code: 0 }).unwrap();
+        let bytes = file.0.lock().unwrap().clone();
+        (bytes, lengths)
+    };
+    let (bytes, lengths) = write(true);
+    assert_eq!(bytes, write(false).0);
+    assert_eq!(lengths, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(Recording::read(&bytes).unwrap().strands.len(), 6);
 }

@@ -3,26 +3,37 @@
 //! Protocol of [`Events`]: the worker that they belong to appends, and publishes each event with one releasing store of the
 //! length; it alone clears them. Any thread may [copy](Events::copy) what was published, while the worker does not clear:
 //! the recorder holds the file's lock for both. So a worker takes no lock for an event, and no thread waits for a worker.
+//!
+//! The file may end with a *tail*: blocks with what workers have not written yet, which the next block replaces.
 
 use std::io::{self, Write};
-
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::{
     AtPoll, BlockKind, End, EndsAt, Entity, Extent, Head, MAGIC, SandboxEnd, check_sum, folded, tag,
 };
 
+/// Where a recording is written.
+pub trait Sink: Write + Send {
+    /// Removes what is behind so many bytes, and goes on there.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+}
+
 /// Writes the blocks of a file.
 pub struct Writer {
-    sink: Box<dyn Write + Send>,
+    sink: Box<dyn Sink>,
+    /// How many blocks there are, and how many bytes, without the tail.
     place: u32,
+    length: u64,
+    /// The tail behind them.
+    tail: Vec<u8>,
 }
 
 impl Writer {
     /// Begins a file.
-    pub fn begin(mut sink: Box<dyn Write + Send>, head: &Head) -> io::Result<Writer> {
+    pub fn begin(mut sink: Box<dyn Sink>, head: &Head) -> io::Result<Writer> {
         sink.write_all(MAGIC)?;
-        let mut writer = Writer { sink, place: 0 };
+        let mut writer = Writer { sink, place: 0, length: MAGIC.len() as u64, tail: Vec::new() };
         let mut payload = Vec::new();
         put_text(&mut payload, &head.machine);
         payload.extend(head.program.to_le_bytes());
@@ -51,14 +62,43 @@ impl Writer {
         self.sink.flush()
     }
 
+    /// Puts events of each worker behind the rest, until something else is written: a process that is killed leaves them. They
+    /// will be written again.
+    pub fn tail<'a>(&mut self, workers: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        let (mut tail, mut place) = (Vec::new(), self.place);
+        for events in workers.filter(|events| !events.is_empty()) {
+            tail.extend(block(place, BlockKind::Events, events));
+            place += 1;
+        }
+        if tail == self.tail {
+            return Ok(());
+        }
+        self.cut_tail()?;
+        self.sink.write_all(&tail)?;
+        self.tail = tail;
+        Ok(())
+    }
+
+    fn cut_tail(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.tail).is_empty() { Ok(()) } else { self.sink.cut(self.length) }
+    }
+
     fn block(&mut self, kind: BlockKind, payload: &[u8]) -> io::Result<()> {
-        let mut block = (payload.len() as u32).to_le_bytes().to_vec();
-        block.push(kind as u8);
-        block.extend(check_sum(self.place, kind as u8, payload).to_le_bytes());
-        block.extend(payload);
+        self.cut_tail()?;
+        let block = block(self.place, kind, payload);
         self.place += 1;
+        self.length += block.len() as u64;
         self.sink.write_all(&block)
     }
+}
+
+/// A block for this place of the file.
+fn block(place: u32, kind: BlockKind, payload: &[u8]) -> Vec<u8> {
+    let mut block = (payload.len() as u32).to_le_bytes().to_vec();
+    block.push(kind as u8);
+    block.extend(check_sum(place, kind as u8, payload).to_le_bytes());
+    block.extend(payload);
+    block
 }
 
 /// The events of one worker that are not in the file yet.
@@ -94,10 +134,14 @@ impl Events {
         Appender { events: self, at: self.length.load(Ordering::Relaxed) }
     }
 
+    /// How many bytes were published.
+    pub fn length(&self) -> usize {
+        self.length.load(Ordering::Acquire)
+    }
+
     /// The bytes that were published.
     pub fn copy(&self) -> Vec<u8> {
-        let length = self.length.load(Ordering::Acquire);
-        self.bytes.iter().take(length).map(|byte| byte.load(Ordering::Relaxed)).collect()
+        self.bytes.iter().take(self.length()).map(|byte| byte.load(Ordering::Relaxed)).collect()
     }
 
     /// Forgets them: they are in the file. For the worker.

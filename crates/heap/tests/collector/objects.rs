@@ -1,5 +1,9 @@
 //! Objects of all formats keep their contents when they are moved.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use crate::world::*;
 use crate::{Case, stressed};
 use squall_heap::{CollectionKind, Flag, Format, LayoutId, Mutator, Object, Word, size_of_array};
@@ -14,6 +18,7 @@ pub const CASES: &[Case] = &[
     stressed("hash_and_flags_survive", hash_and_flags_survive),
     stressed("deep_lists_need_no_stack", deep_lists_need_no_stack),
     crate::case("garbage_is_collected", garbage_is_collected),
+    crate::case("allocated_bytes_never_fall", allocated_bytes_never_fall),
     crate::case("hashes_differ", hashes_differ),
     crate::case("absurd_lengths_are_refused", absurd_lengths_are_refused),
 ];
@@ -241,6 +246,42 @@ fn garbage_is_collected() {
     assert!(statistics.nursery.count >= 50, "320 MB through a nursery of 4 MiB");
     assert!(statistics.allocated_bytes >= 320_000_000);
     assert!(statistics.live_bytes < 1 << 20, "one pair survives");
+}
+
+/// A thread asks for statistics all the time, also while collections copy objects.
+fn allocated_bytes_never_fall() {
+    const OBJECTS: usize = 1_500_000;
+    const BYTES: u64 = 32 * OBJECTS as u64;
+    let mut mutator = start();
+    let heap = mutator.heap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ends = is_over.clone();
+    let watcher = thread::spawn(move || {
+        let mut last = 0;
+        while !ends.load(Ordering::Acquire) {
+            let allocated = heap.statistics().allocated_bytes;
+            assert!(allocated >= last, "{allocated} after {last}");
+            last = allocated;
+        }
+    });
+    let nothing = mutator.push_root(Word::NIL);
+    for index in 0..OBJECTS {
+        // A third of them lives until the next full collection.
+        let object = mutator.allocate_slots(PAIR, NO_CLASS).unwrap();
+        object.initialize_slot(0, integer(index));
+        if index % 3 == 0 {
+            object.initialize_slot(1, mutator.get(nothing));
+            mutator.set(nothing, object.word());
+        }
+        if index % 300_000 == 0 {
+            mutator.set(nothing, Word::NIL);
+            mutator.collect(CollectionKind::Full);
+        }
+    }
+    is_over.store(true, Ordering::Release);
+    mutator.native(|| watcher.join().unwrap());
+    let allocated = heap.statistics().allocated_bytes;
+    assert!((BYTES..BYTES * 3 / 2).contains(&allocated), "{allocated} of {BYTES}");
 }
 
 fn absurd_lengths_are_refused() {

@@ -178,6 +178,8 @@ impl Lowering<'_> {
         if self.statements(&method.body, None) {
             self.emit_own_return(Register(0));
         }
+        let end = method.body.returned.map_or(method.pattern.span, |returned| returned.span);
+        self.position_at_least(end);
         self.finish_function()
     }
 

@@ -732,6 +732,7 @@ impl Lowering<'_> {
         if self.statements(&block.body, Some(result)) {
             self.function().emit(Opcode::Return, &[result.into()]);
         }
+        self.position_at_least(block.span.before());
     }
 
     /// Emits the making of a closure from the items it captures.

@@ -174,6 +174,13 @@ impl Lowering<'_> {
         self.function().builder.position(position.line as u32, position.column as u32);
     }
 
+    /// Code that calls nothing, such as that of an empty method, is at this place: it can have breakpoints, and traces name
+    /// it.
+    fn position_at_least(&mut self, span: Span) {
+        let position = self.source.position(span.range().start as u32);
+        self.function().builder.position_of_all(position.line as u32, position.column as u32);
+    }
+
     /// Closes the innermost function and adds it to the module.
     fn finish_function(&mut self) -> FunctionId {
         self.emit_cold_paths();

@@ -28,6 +28,9 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
         return false;
     }
     let Some(message) = vat.take_message(thread) else { return false };
+    if thread.watch.counts && !thread.only_records() {
+        vat.count_taken();
+    }
     if thread.is_recording() {
         thread.begin_tape(vat, message);
         thread.begin_counting(strand);

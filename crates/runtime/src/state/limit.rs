@@ -18,6 +18,7 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use crate::state::fences;
+use crate::state::thread::Thread;
 
 /// Frames must end below this address; zero asks the thread to poll.
 #[repr(transparent)]
@@ -53,6 +54,16 @@ impl Limit {
     pub fn ask_from_outside(&self) {
         fences::heavy();
         self.0.store(0, Ordering::Release);
+    }
+}
+
+impl Thread {
+    /// A strand begins, on a stack that may have overflowed in another life.
+    #[inline]
+    pub(super) fn forget_overflow(&mut self) {
+        if self.stack().close_reserve() {
+            self.reset_limit();
+        }
     }
 }
 

@@ -6,10 +6,10 @@
 //! a frame does not fit its chunk, it goes to a new one, whose first words lead back:
 //!
 //! ```text
-//!   bottom                                                [ result | exit site     ][ r0 r1 … ]
-//!   chunk   [ chunk below | length | caller's frame | site | result | boundary site ][ r0 r1 … ]
-//!                                                                                    ▲
-//!                                                              a chunk's address ────┘
+//!   bottom                                                        [ result | exit site     ][ r0 r1 … ]
+//!   chunk   [ chunk below | length | depth | caller's frame | site | result | boundary site ][ r0 r1 … ]
+//!                                                                                            ▲
+//!                                                                      a chunk's address ────┘
 //! ```
 //!
 //! A return pops through the boundary site as through any other: its code is the one instruction
@@ -20,6 +20,10 @@
 //! When C calls guest code, that code begins in a chunk of its own, with the *callback site* instead of the boundary
 //! site: its code is `halt` as well, so the return ends the interpreter loop that C's call has begun. A walk over the
 //! stack continues with the activation that called C.
+//!
+//! The *depth* of a frame is where it would start if all frames of the stack were in one chunk. The maximum of a stack is one of
+//! depths, so a program overflows at the same call however its frames lie in chunks, as long as all stacks together have room.
+//! Once it has, a reserve is open beyond the maximum, up to a cut that leaves half of the maximum at most.
 //!
 //! Invariants: chunks do not move or shrink while a frame is in them, so the address of a frame identifies an
 //! activation as long as it is active; only the strand's own native thread, or the collector while that thread stands,
@@ -48,8 +52,8 @@ const CALLER: usize = 0;
 const CALL_SITE: usize = 1;
 const RETURN_SITE: usize = 3;
 
-/// Words before the header: the chunk below, and the length of all.
-const LINK: usize = 2;
+/// Words before the header: the chunk below, the length of all, and the depth of the first frame.
+const LINK: usize = 3;
 
 /// The smallest step by which a stack grows, in words: a strand that needs more than a little usually needs much.
 const SECOND_CHUNK: usize = 256;
@@ -62,7 +66,7 @@ const LARGEST_CHUNK: usize = 128 * 1024;
 struct Limits {
     /// Words at a stack's bottom that are used, however many there are.
     bottom: AtomicUsize,
-    /// Words of one stack.
+    /// Where the frames of one stack end at the latest, as a depth.
     maximum: AtomicUsize,
     /// Words that all stacks together have beyond their bottoms: a million strands that recurse are
     /// to end in exceptions, too.
@@ -165,6 +169,17 @@ impl Chunk {
         unsafe { self.link(1).read() as usize }
     }
 
+    /// The depth of the first frame.
+    fn depth(self) -> usize {
+        // SAFETY: as for `below`.
+        if self.is_bottom() { 0 } else { unsafe { self.link(2).read() as usize } }
+    }
+
+    /// The depth of a frame that starts here.
+    fn depth_of(self, frame: *const Word) -> usize {
+        self.depth() + (frame as usize).saturating_sub(self.base() as usize) / size_of::<u64>()
+    }
+
     /// Where the first frame starts.
     fn base(self) -> *mut Word {
         self.0.as_ptr().cast()
@@ -215,16 +230,29 @@ impl Stack {
     /// The first address beyond the frames of the current chunk.
     #[inline]
     pub fn limit(&self) -> usize {
-        self.end(self.top)
+        let most = self.maximum().saturating_sub(self.top.depth());
+        self.top.base() as usize + self.length(self.top).min(most) * size_of::<u64>()
+    }
+
+    /// The depth that is not exceeded now.
+    #[inline]
+    fn maximum(&self) -> usize {
+        let reserve = if self.reserve_is_open { RESERVE } else { 0 };
+        LIMITS.maximum.load(Ordering::Relaxed) + reserve
     }
 
     #[inline]
     fn end(&self, chunk: Chunk) -> usize {
-        let words = match chunk.is_bottom() {
+        chunk.0.as_ptr() as usize + self.length(chunk) * size_of::<u64>()
+    }
+
+    /// How many words a chunk has for frames.
+    #[inline]
+    fn length(&self, chunk: Chunk) -> usize {
+        match chunk.is_bottom() {
             true => usize::from(self.bottom),
             false => chunk.length() - LINK - CHUNK_HEADER,
-        };
-        chunk.0.as_ptr() as usize + words * size_of::<u64>()
+        }
     }
 
     fn contains(&self, chunk: Chunk, frame: *const Word) -> bool {
@@ -264,10 +292,11 @@ impl Stack {
         arguments: impl ExactSizeIterator<Item = Word>,
         size: usize,
     ) -> Result<*mut Word, StackOverflow> {
-        let needed = LINK + CHUNK_HEADER + size.max(arguments.len());
-        let reserve = if self.reserve_is_open { RESERVE } else { 0 };
-        let room = self.room(reserve);
-        if needed > room {
+        let size = size.max(arguments.len());
+        let needed = LINK + CHUNK_HEADER + size;
+        let depth = self.top.depth_of(caller.wrapping_add(usize::from(site.window)));
+        let room = self.room(depth);
+        if depth + size > self.maximum() || needed > room {
             self.reserve_is_open = true;
             return Err(StackOverflow);
         }
@@ -275,6 +304,7 @@ impl Stack {
         // SAFETY: the chunk is new, above the bottom, and has room for that many words.
         unsafe {
             chunk.link(0).write(self.top.0.as_ptr() as u64);
+            chunk.link(2).write(depth as u64);
             chunk.header(CALLER).write(caller as u64);
             chunk.header(CALL_SITE).write(std::ptr::from_ref(site) as u64);
             chunk.header(RETURN_SITE).write(std::ptr::from_ref(return_site) as u64);
@@ -288,12 +318,12 @@ impl Stack {
         Ok(chunk.base())
     }
 
-    /// The number of words by which the stack may grow.
-    fn room(&self, reserve: usize) -> usize {
-        let own = LIMITS.maximum.load(Ordering::Relaxed) + reserve;
+    /// The most words of a chunk whose first frame has this depth.
+    fn room(&self, depth: usize) -> usize {
+        let reserve = if self.reserve_is_open { RESERVE } else { 0 };
         let all = LIMITS.all.load(Ordering::Relaxed) + reserve;
-        let room = own.saturating_sub(self.words());
-        room.min(all.saturating_sub(GROWN.load(Ordering::Relaxed)))
+        let own = self.maximum().saturating_sub(depth) + LINK + CHUNK_HEADER;
+        own.min(all.saturating_sub(GROWN.load(Ordering::Relaxed)))
     }
 
     /// A chunk of at least `needed` words and at most `room`.
@@ -317,6 +347,18 @@ impl Stack {
         while !self.contains(self.top, frame) && self.top.below().is_some() {
             self.pop();
         }
+        // The depth decides, not the chunk: whether the next overflow is beyond the reserve must not depend on chunks.
+        if self.reserve_is_open
+            && self.top.depth_of(frame) <= LIMITS.maximum.load(Ordering::Relaxed) / 2
+        {
+            self.close_reserve();
+        }
+    }
+
+    /// The stack may not exceed its maximum from now on. Answers whether it could.
+    #[inline]
+    pub fn close_reserve(&mut self) -> bool {
+        std::mem::take(&mut self.reserve_is_open)
     }
 
     /// How many words the chunks take.
@@ -330,7 +372,6 @@ impl Stack {
         let left = std::mem::replace(&mut self.top, below);
         self.words -= left.length() as u32;
         GROWN.fetch_sub(left.length(), Ordering::Relaxed);
-        self.reserve_is_open &= self.words() > LIMITS.maximum.load(Ordering::Relaxed);
         match SPARE.try_with(|spare| spare.0.replace(Some(left))) {
             Ok(previous) => previous.into_iter().for_each(Chunk::free),
             Err(_) => left.free(),

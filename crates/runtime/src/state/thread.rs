@@ -783,12 +783,12 @@ impl Thread {
         self.charge(bytes / IN_UNIT);
     }
 
-    /// The state of a strand that is about to begin. It has no result yet: the place may hold that of another life, or
-    /// of a step before, which no collection has updated.
+    /// The state of a strand that is about to begin. It has no result yet: the place may hold that of a life or step before, which no collection has updated.
     #[inline]
     pub fn start_state(&mut self) {
         self.running().set_result(Word::NIL);
         self.state = bottom(self.stack().base());
+        self.forget_overflow();
     }
 
     /// Whether nothing is about that must be looked after when strands change: events, a debugger, a sandbox, a transaction,

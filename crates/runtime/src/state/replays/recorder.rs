@@ -6,6 +6,9 @@
 //! event was copied, those that it depends on were published before, and are copied, too; and an event that depends on one
 //! that was not copied comes after the fence, and finds the flag.
 //!
+//! Until then, what workers have published is [put](Recorder::keep_up) behind the rest of the file now and then, for a process that
+//! is killed, and is written again by its worker. This is a cut, too, if no worker has published anything while it was taken.
+//!
 //! The *order* is a lock that is held during each operation on an object that strands share, and during each commit. It counts
 //! them. The count can be [read](Recorder::place) without the lock: a strand that has seen what an operation has done reads a
 //! count behind the place of that.
@@ -33,9 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 extern "C" fn end_open() {
     let Some((recorder, text)) = OPEN.get() else { return };
-    let Some(mut writer) = recorder.writer.try_lock_for(PATIENCE) else { return };
-    if !recorder.is_closed.load(Ordering::SeqCst) {
-        recorder.write_rest(&mut writer);
+    if recorder.close_without_end() {
         Vm::of_process().host().write_error(&format!("{text}\n"));
     }
 }
@@ -105,6 +106,40 @@ impl Recorder {
         let written = writer.end(End { code });
         self.keep_failure(written);
         self.failure.get().cloned()
+    }
+
+    /// The process ends, and not by its program: the recording gets what was noted, but no end. Answers whether it was open.
+    pub fn close_without_end(&self) -> bool {
+        let Some(mut writer) = self.writer.try_lock_for(PATIENCE) else { return false };
+        let is_open = !self.is_closed.load(Ordering::SeqCst);
+        if is_open {
+            self.write_rest(&mut writer);
+        }
+        is_open
+    }
+
+    /// Puts what workers have noted into the file, for now. Answers whether the recording is open.
+    pub fn keep_up(&self) -> bool {
+        /// How often one looks for a moment at which nothing is noted.
+        const TRIES: usize = 10;
+        let mut writer = self.writer.lock();
+        let workers = self.workers.lock();
+        let lengths = || workers.iter().map(|worker| worker.length()).collect::<Vec<_>>();
+        let mut copies = Vec::new();
+        for _ in 0..TRIES {
+            let before = lengths();
+            copies = workers.iter().map(|worker| worker.copy()).collect();
+            if before == lengths() {
+                break;
+            }
+        }
+        drop(workers);
+        let is_open = !self.is_closed.load(Ordering::SeqCst);
+        if is_open {
+            let written = writer.tail(copies.iter().map(Vec::as_slice));
+            self.keep_failure(written);
+        }
+        is_open
     }
 
     /// Writes what workers have noted; what they do from now on belongs to the run no more.
