@@ -48,7 +48,7 @@ impl Bounds {
 
     /// The most bytes of a template, which is expanded in one piece.
     fn longest_template(self) -> usize {
-        if self.is_guests { 64 << 10 } else { usize::MAX }
+        if self.is_guests { 256 << 10 } else { usize::MAX }
     }
 
     /// The most bytes of a compiled pattern.
