@@ -21,6 +21,12 @@ pub fn has_level(format: &str, level: u32) -> bool {
     is_known(format) && levels.contains(&level)
 }
 
+/// Whether an encoder of this level works for long at a time: zstd compresses blocks of 128 kB, which takes a third of a
+/// second at the highest level.
+pub fn has_long_pieces(level: u32) -> bool {
+    level > 9
+}
+
 /// The compressed form; none if there is no such format, or no such level: 0 to 9 for gzip and zlib, 1 to 22 for zstd.
 pub async fn compressed(format: &str, bytes: &[u8], level: u32) -> Option<Vec<u8>> {
     if !has_level(format, level) {

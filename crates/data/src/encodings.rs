@@ -1,10 +1,10 @@
-//! Bytes as text: base64, base32 and hexadecimal digits, in [pieces](crate::pace). The primitives of `lib/Encodings.ns`
+//! Bytes as text: UTF-8, base64, base32 and hexadecimal digits, in [pieces](crate::pace). The primitives of `lib/Encodings.ns`
 //! call this module.
 
 use data_encoding::{BASE32, BASE64, BASE64URL_NOPAD, Encoding, HEXLOWER, HEXLOWER_PERMISSIVE};
 
 use crate::Problem;
-use crate::pace::spend;
+use crate::pace::{hold, spend};
 
 /// The encoding of a name, for writing and for reading.
 fn of_name(name: &str) -> Option<(Encoding, Encoding)> {
@@ -55,10 +55,32 @@ pub async fn decoded(name: &str, text: &str) -> Option<Result<Vec<u8>, Problem>>
     Some(Ok(bytes))
 }
 
+/// The text of bytes in UTF-8; each sequence that is no character becomes U+FFFD.
+pub async fn text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+        hold(text.capacity());
+        spend(chunk.valid().len() / 8 + 1).await;
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pace::at_once;
+
+    #[test]
+    fn sequences_that_are_no_characters_are_replaced() {
+        for bytes in [&b"a\xffb"[..], b"\xe2\x82", b"\xe2\x82\xac\x80\x80x", b"", "ü€".as_bytes()]
+        {
+            assert_eq!(at_once(text(bytes)), String::from_utf8_lossy(bytes));
+        }
+    }
 
     #[test]
     fn long_texts_are_read_as_they_were_written() {

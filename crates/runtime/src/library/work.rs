@@ -175,14 +175,8 @@ where
     fn step(&mut self, thread: &mut Thread, _: Window) -> Result<Step, Failure> {
         let has_time = has_time(thread);
         let mut step = || step_of(&mut self.pieces, has_time);
-        let (result, units) = match self.is_beside {
-            false => step(),
-            true if thread.sandbox.is_none() => worker::outside(thread, step),
-            true => match LONG_PIECES.take(*CORES) {
-                Some(_share) => worker::outside(thread, step),
-                None => return Ok(Step::Wait),
-            },
-        };
+        let done = if self.is_beside { beside(thread, step) } else { Some(step()) };
+        let Some((result, units)) = done else { return Ok(Step::Wait) };
         thread.charge(units);
         match (result, self.conclude.take()) {
             (Some(result), Some(conclude)) => conclude(thread, result).map(Step::Done),
@@ -196,6 +190,16 @@ where
     fn bytes(&self) -> usize {
         self.size.saturating_add(self.pieces.held())
     }
+}
+
+/// Does a long piece outside, so the vat's other strands go on meanwhile. None if sandboxes do as many of them as there are
+/// cores already, and the strand that runs here is of one, too. *GC point.*
+pub fn beside<T>(thread: &mut Thread, piece: impl FnOnce() -> T) -> Option<T> {
+    if thread.sandbox.is_none() {
+        return Some(worker::outside(thread, piece));
+    }
+    let _share = LONG_PIECES.take(*CORES)?;
+    Some(worker::outside(thread, piece))
 }
 
 /// The long pieces of sandboxes that run. There are no more than cores: a hundred sandboxes with one each would leave little time to the

@@ -12,15 +12,21 @@ use squall_heap::Word;
 
 use crate::concurrency::outputs;
 use crate::concurrency::promises;
-use crate::model::outcome::{Failure, Outcome};
+use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::state::thread::{Thread, Window};
 use crate::state::transactions::effects::{Effects, Kind};
 use crate::state::vat::{self};
+
+/// The most effects of a sandbox's transaction: they happen in one go.
+const MOST_OF_GUESTS: usize = 10_000;
 
 /// Takes memory for an effect with so many words, and a text of so many bytes, if the strand that runs is in a transaction. The
 /// memory counts as its sandbox's, if it is in one.
 pub fn make_room(thread: &mut Thread, words: usize, text: usize) -> Result<(), Failure> {
     let Some(transaction) = thread.transaction.as_deref_mut() else { return Ok(()) };
+    if thread.sandbox.is_some() && transaction.effects.len() >= MOST_OF_GUESTS {
+        return Err(Failure::new(FailureReason::MessageTooLarge));
+    }
     let bytes = 2 * (size_of::<(Kind, usize)>() + words * size_of::<Word>()) + text;
     if !transaction.take_for_effect(bytes) {
         return Err(Failure::out_of_memory());

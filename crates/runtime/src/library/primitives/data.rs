@@ -39,6 +39,11 @@ fn bytes(thread: &Thread, window: Window, index: usize) -> Result<Vec<u8>, Failu
     byte_argument(&thread.mutator, window.get(index)).map(<[u8]>::to_vec)
 }
 
+/// The bytes and the text in the first two arguments.
+fn bytes_and_name(thread: &Thread, window: Window) -> Result<(Vec<u8>, String), Failure> {
+    Ok((bytes(thread, window, 0)?, text_argument(window.get(1))?))
+}
+
 /// A computation on the bytes and the text in the first two arguments. *GC point.*
 fn computed<T: 'static, F>(
     thread: &mut Thread,
@@ -49,9 +54,7 @@ fn computed<T: 'static, F>(
 where
     F: Future<Output = T> + Send + 'static,
 {
-    let arguments =
-        bytes(thread, window, 0).and_then(|bytes| Ok((bytes, text_argument(window.get(1))?)));
-    match arguments {
+    match bytes_and_name(thread, window) {
         Ok((bytes, name)) => work::compute(thread, bytes.len(), work(bytes, name), conclude),
         Err(failure) => failure.into(),
     }
@@ -139,12 +142,19 @@ fn compressed(thread: &mut Thread, window: Window) -> Outcome {
     if byte_argument(&thread.mutator, window.get(0)).is_ok() && !fits {
         return Failure::argument(window.get(2)).into();
     }
-    computed(
-        thread,
-        window,
-        move |bytes, format| async move { compression::compressed(&format, &bytes, level).await },
-        |thread, bytes| make_byte_string(thread, &bytes.ok_or_else(Failure::out_of_memory)?),
-    )
+    let (bytes, format) = match bytes_and_name(thread, window) {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    let size = bytes.len();
+    let work = async move { compression::compressed(&format, &bytes, level).await };
+    let conclude = |thread: &mut Thread, bytes: Option<Vec<u8>>| {
+        make_byte_string(thread, &bytes.ok_or_else(Failure::out_of_memory)?)
+    };
+    match compression::has_long_pieces(level) {
+        true => work::compute_beside(thread, size, work, conclude),
+        false => work::compute(thread, size, work, conclude),
+    }
 }
 
 /// *GC point.*
@@ -158,9 +168,7 @@ fn decompressed(thread: &mut Thread, window: Window) -> Outcome {
     {
         return failure.into();
     }
-    let arguments =
-        bytes(thread, window, 0).and_then(|bytes| Ok((bytes, text_argument(window.get(1))?)));
-    let (bytes, format) = match arguments {
+    let (bytes, format) = match bytes_and_name(thread, window) {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };

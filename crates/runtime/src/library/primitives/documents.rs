@@ -8,7 +8,7 @@ use squall_data::toml::{self, Value};
 use squall_data::{Problem, links, tables};
 use squall_heap::Word;
 
-use super::trees::{self, Objects, Parts};
+use super::trees::{self, Objects, Parts, Rest};
 use super::{answer, problems};
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::transactions::access;
@@ -27,8 +27,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("csvRows:delimiter:", csv_rows).in_pieces(),
     Primitive::ordinary("csvText:delimiter:", csv_text).in_pieces(),
     Primitive::ordinary("toml:dictionary:", toml_tree).in_pieces(),
-    Primitive::ordinary("tomlFromJson:", |thread, window| answer(toml_text(thread, window)))
-        .by_bytes(),
+    Primitive::ordinary("tomlFromJson:", toml_text).in_pieces(),
     Primitive::ordinary("url:base:", |thread, window| answer(url(thread, window))).by_few_bytes(),
     Primitive::ordinary("url:part:put:", |thread, window| answer(url_with(thread, window)))
         .by_few_bytes(),
@@ -65,7 +64,7 @@ enum Table {
 }
 
 impl Parts for Table {
-    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<Rest, Failure> {
         match self {
             Table::Reading { reading, .. } => {
                 let (result, units) = reading.step(units);
@@ -80,7 +79,7 @@ impl Parts for Table {
                         return Err(problems::in_text(objects.thread, &text, &problem));
                     }
                 }
-                Ok(true)
+                Ok(Rest::More)
             }
             Table::Read { rows, row, field } => fields(objects, units / 4, rows, (row, field)),
         }
@@ -100,11 +99,11 @@ fn fields(
     count: usize,
     rows: &Rows,
     (row, field): (&mut usize, &mut usize),
-) -> Result<bool, Failure> {
+) -> Result<Rest, Failure> {
     for passed in 0..count {
         if *row == rows.len() {
             objects.thread.charge(passed * 4);
-            return objects.end_list().map(|()| false);
+            return objects.end_list().map(|()| Rest::Nothing);
         }
         let range = rows.row(*row);
         if *field == range.start {
@@ -120,7 +119,7 @@ fn fields(
         }
     }
     objects.thread.charge(count * 4);
-    Ok(true)
+    Ok(Rest::More)
 }
 
 /// *GC point.*
@@ -211,15 +210,7 @@ fn toml_tree(thread: &mut Thread, window: Window) -> Outcome {
         let problem = Problem::unlocated(format!("this is longer than {LONGEST_TOML} bytes"));
         return problems::in_text(thread, &text, &problem).into();
     }
-    thread.charge(text.len() * UNITS_OF_BYTE);
-    match thread.mutator.native(|| toml::read(&text)) {
-        Ok(table) => {
-            let mut parts = Vec::new();
-            flatten(Value::Table(table), &mut parts);
-            trees::make(thread, window.get(1), Flat(parts.into_iter()))
-        }
-        Err(problem) => problems::in_text(thread, &text, &problem).into(),
-    }
+    trees::make(thread, window.get(1), Settings::Unread(text))
 }
 
 /// The most bytes of a document: it is read in one piece.
@@ -254,12 +245,46 @@ fn flatten(value: Value, into: &mut Vec<Part>) {
     }
 }
 
-/// The parts of a document that was read.
-struct Flat(std::vec::IntoIter<Part>);
+/// A document of settings.
+enum Settings {
+    Unread(String),
+    /// Its parts that have not been passed on.
+    Read(std::vec::IntoIter<Part>),
+}
 
-impl Parts for Flat {
-    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
-        for part in self.0.by_ref().take(units / 4) {
+impl Settings {
+    /// Reads the document. *GC point.*
+    fn read(&mut self, thread: &mut Thread, text: &str) -> Result<Rest, Failure> {
+        let read = || {
+            let mut parts = Vec::new();
+            flatten(Value::Table(toml::read(text)?), &mut parts);
+            Ok(parts)
+        };
+        let read =
+            if text.len() <= work::SMALL { Some(read()) } else { work::beside(thread, read) };
+        match read {
+            None => {
+                *self = Settings::Unread(text.to_owned());
+                return Ok(Rest::Wait);
+            }
+            Some(Ok(parts)) => *self = Settings::Read(parts.into_iter()),
+            Some(Err(problem)) => return Err(problems::in_text(thread, text, &problem)),
+        }
+        thread.charge(text.len() * UNITS_OF_BYTE);
+        Ok(Rest::More)
+    }
+}
+
+impl Parts for Settings {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<Rest, Failure> {
+        let parts = match self {
+            Settings::Unread(text) => {
+                let text = std::mem::take(text);
+                return self.read(objects.thread, &text);
+            }
+            Settings::Read(parts) => parts,
+        };
+        for part in parts.by_ref().take(units / 4) {
             match part {
                 Part::Key(name) => objects.key(&name)?,
                 Part::Begin => objects.begin()?,
@@ -272,25 +297,31 @@ impl Parts for Flat {
                 Part::Plain(other) => objects.text(&other.to_string())?,
             }
         }
-        Ok(self.0.len() > 0)
+        Ok(if parts.len() > 0 { Rest::More } else { Rest::Nothing })
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(self.0.as_slice())
+        match self {
+            Settings::Unread(text) => text.len(),
+            Settings::Read(parts) => size_of_val(parts.as_slice()),
+        }
     }
 }
 
 /// *GC point.*
-fn toml_text(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let json = text_argument(window.get(0))?;
-    if json.len() > 4 * LONGEST_TOML {
-        return Err(Failure::argument(window.get(0)));
-    }
-    thread.charge(json.len() * UNITS_OF_BYTE);
-    match thread.mutator.native(|| toml::written(&json)) {
+fn toml_text(thread: &mut Thread, window: Window) -> Outcome {
+    let json = match text_argument(window.get(0)) {
+        Ok(json) if json.len() <= 4 * LONGEST_TOML => json,
+        Ok(_) => return Failure::argument(window.get(0)).into(),
+        Err(failure) => return failure.into(),
+    };
+    let size = json.len();
+    thread.charge(size * UNITS_OF_BYTE);
+    let work = async move { toml::written(&json) };
+    work::compute_beside(thread, size, work, |thread, written| match written {
         Ok(text) => make_string(thread, &text),
         Err(problem) => Err(problems::in_text(thread, "", &problem)),
-    }
+    })
 }
 
 /// An array of the parts of an address. *GC point.*

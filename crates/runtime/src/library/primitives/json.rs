@@ -9,7 +9,7 @@ use squall_data::json::{self, Builder, Stopped};
 use squall_data::pace::Pieces;
 use squall_heap::{Object, RootHandle, Word};
 
-use super::trees::{self, Objects, Parts};
+use super::trees::{self, Objects, Parts, Rest};
 use super::{answer, problems};
 use crate::concurrency::transactions::access;
 use crate::library::work;
@@ -129,14 +129,14 @@ struct Document {
 }
 
 impl Parts for Document {
-    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<Rest, Failure> {
         let (result, units) = self.reading.step(units);
         objects.thread.charge(units);
         let parts = std::mem::take(&mut *self.parts.lock());
         parts.into_iter().try_for_each(|part| build(objects, part))?;
         match result {
-            None => Ok(true),
-            Some(Ok(())) => Ok(false),
+            None => Ok(Rest::More),
+            Some(Ok(())) => Ok(Rest::Nothing),
             Some(Err((text, Stopped::Problem(problem)))) => {
                 Err(problems::in_text(objects.thread, &text, &problem))
             }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use squall_data::Problem;
-use squall_data::patterns::{self, Bounds, Groups, Pattern};
+use squall_data::patterns::{self, Bounds, Pattern};
 use squall_heap::Word;
 
 use super::{answer, problems};
@@ -109,7 +109,7 @@ fn first(thread: &mut Thread, window: Window) -> Outcome {
     })
 }
 
-/// An array of all matches, each as for the first one. *GC point.*
+/// An array of the groups' starts and ends of all matches, one match behind the other. *GC point.*
 fn all(thread: &mut Thread, window: Window) -> Outcome {
     let arguments = pattern_and_text(thread, window)
         .and_then(|(pattern, text)| Ok((pattern, text, size_argument(window.get(2))?)));
@@ -120,12 +120,12 @@ fn all(thread: &mut Thread, window: Window) -> Outcome {
     let size = text.len();
     let work = |pattern: Arc<Pattern>| async move { pattern.all(&text, most).await };
     with_pattern(thread, (pattern, size), work, |thread, matches| {
-        array::make_of(thread, matches.len(), |thread, index| make_groups(thread, &matches[index]))
+        make_groups(thread, &matches.concat())
     })
 }
 
 /// Index of the first code point, and of the last one, of each group; nil twice for one without a part. *GC point.*
-fn make_groups(thread: &mut Thread, groups: &Groups) -> Result<Word, Failure> {
+fn make_groups(thread: &mut Thread, groups: &[Option<(usize, usize)>]) -> Result<Word, Failure> {
     array::make_of(thread, groups.len() * 2, |_, index| {
         let Some((start, end)) = groups[index / 2] else {
             return Ok(Word::NIL);

@@ -7,10 +7,12 @@
 use std::cmp::Ordering;
 
 use memchr::memmem;
+use squall_data::encodings;
 use squall_heap::{Mutator, Word};
 
 use super::answer;
 use crate::concurrency::transactions::access;
+use crate::library::work;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
@@ -89,8 +91,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("stringAsUtf8:", |thread, window| answer(as_utf8(thread, window)))
         .by_bytes(),
-    Primitive::ordinary("stringFromUtf8:", |thread, window| answer(from_utf8(thread, window)))
-        .by_bytes(),
+    Primitive::ordinary("stringFromUtf8:", from_utf8).in_pieces(),
 ];
 
 /// The bytes of the text in UTF-8, a code point for each. *GC point.*
@@ -103,13 +104,19 @@ fn as_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 }
 
 /// The text of bytes in UTF-8; those that are no character become U+FFFD. *GC point.*
-fn from_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let bytes = byte_argument(&thread.mutator, window.get(0))?;
-    if bytes.is_ascii() {
-        return from_symbol_or_same(thread, window);
+fn from_utf8(thread: &mut Thread, window: Window) -> Outcome {
+    let bytes = match byte_argument(&thread.mutator, window.get(0)) {
+        Ok(bytes) => bytes,
+        Err(failure) => return failure.into(),
+    };
+    let (size, is_ascii) = (bytes.len(), bytes.is_ascii());
+    if is_ascii {
+        thread.charge_bytes(size);
+        return answer(from_symbol_or_same(thread, window));
     }
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    make_string(thread, &text)
+    let bytes = bytes.to_vec();
+    let work = async move { encodings::text(&bytes).await };
+    work::compute(thread, size, work, |thread, text| make_string(thread, &text))
 }
 
 /// The string itself; for a symbol, the string of its text. *GC point.*

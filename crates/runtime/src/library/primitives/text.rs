@@ -12,7 +12,7 @@ use squall_data::{Problem, text};
 use squall_heap::Word;
 
 use super::strings::{byte_argument, from_symbol_or_same};
-use super::trees::{self, Objects, Parts};
+use super::trees::{self, Objects, Parts, Rest};
 use super::{answer, problems};
 use crate::library::work;
 use crate::model::outcome::{Failure, Outcome};
@@ -190,15 +190,15 @@ enum Split {
 }
 
 impl Parts for Splitting {
-    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<Rest, Failure> {
         if let Split::InProgress(pieces) = &mut self.ranges {
             let (ranges, units) = pieces.step(units);
             objects.thread.charge(units);
-            let Some(ranges) = ranges else { return Ok(true) };
+            let Some(ranges) = ranges else { return Ok(Rest::More) };
             self.ranges = Split::Done(ranges);
             objects.begin()?;
         }
-        let Split::Done(ranges) = &self.ranges else { return Ok(true) };
+        let Split::Done(ranges) = &self.ranges else { return Ok(Rest::More) };
         // A string takes as long as some calls.
         let end = ranges.len().min(self.next + units / 4);
         objects.thread.charge((end - self.next) * 4);
@@ -207,9 +207,9 @@ impl Parts for Splitting {
         }
         self.next = end;
         if end < ranges.len() {
-            return Ok(true);
+            return Ok(Rest::More);
         }
-        objects.end_list().map(|()| false)
+        objects.end_list().map(|()| Rest::Nothing)
     }
 
     fn bytes(&self) -> usize {

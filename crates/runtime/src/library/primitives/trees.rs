@@ -25,11 +25,21 @@ use crate::state::work::{Step, Work};
 
 /// The parts of a document, in order.
 pub trait Parts: Send {
-    /// Passes some parts on, up to about so many units of work; answers whether there are more. *GC point.*
-    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure>;
+    /// Passes some parts on, up to about so many units of work. *GC point.*
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<Rest, Failure>;
 
     /// How many bytes of native memory it holds, about.
     fn bytes(&self) -> usize;
+}
+
+/// How far the parts of a document have been passed on.
+pub enum Rest {
+    /// There are no more.
+    Nothing,
+    /// There are more.
+    More,
+    /// There are more, and others should go first.
+    Wait,
 }
 
 /// Makes the object for a document. The dictionaries are of a class, or there are none. *GC point.*
@@ -42,8 +52,8 @@ pub fn make(thread: &mut Thread, class: Word, parts: impl Parts + 'static) -> Ou
         Ok(desk) => {
             let desk = thread.mutator.push_root(desk);
             match making.begin(thread, desk) {
-                Ok(Some(made)) => Outcome::Return(made),
-                Ok(None) => {
+                Ok(Step::Done(made)) => Outcome::Return(made),
+                Ok(_) => {
                     let desk = thread.mutator.get(desk);
                     work::start(thread, Box::new(making), desk)
                 }
@@ -112,19 +122,22 @@ struct Notes {
 
 impl<P: Parts> Making<P> {
     /// Makes the first objects: all of them, if there are few. *GC point.*
-    fn begin(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Option<Word>, Failure> {
+    fn begin(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Step, Failure> {
         // Some parts come from a reading that has to be finished before.
         match self.go_on(thread, desk)? {
-            None => self.go_on(thread, desk),
-            made => Ok(made),
+            Step::More => self.go_on(thread, desk),
+            step => Ok(step),
         }
     }
 
-    /// Makes the next objects; answers the whole if it is finished. *GC point.*
-    fn go_on(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Option<Word>, Failure> {
+    /// Makes the next objects. *GC point.*
+    fn go_on(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Step, Failure> {
         let mut objects = Objects { thread, notes: &mut self.notes, desk };
-        let has_more = self.parts.pass_on(&mut objects, PIECE)?;
-        Ok((!has_more).then(|| objects.values().element(0)))
+        Ok(match self.parts.pass_on(&mut objects, PIECE)? {
+            Rest::Nothing => Step::Done(objects.values().element(0)),
+            Rest::More => Step::More,
+            Rest::Wait => Step::Wait,
+        })
     }
 }
 
@@ -133,9 +146,9 @@ impl<P: Parts> Work for Making<P> {
         let depth = thread.mutator.root_depth();
         let desk = rights::subject_of(window.get(0).object());
         let desk = thread.mutator.push_root(desk);
-        let made = self.go_on(thread, desk);
+        let step = self.go_on(thread, desk);
         thread.mutator.truncate_roots(depth);
-        Ok(made?.map_or(Step::More, Step::Done))
+        step
     }
 
     fn bytes(&self) -> usize {
