@@ -9,9 +9,8 @@ use squall_fuzzing::choices::Choices;
 use squall_fuzzing::machine::Machine;
 use squall_fuzzing::parties;
 
-/// The longest time that a host may wait for itself, in machines of all kinds. The promise is 100 ms; code that is
-/// instrumented for the fuzzer takes three to ten times as long, and a seeded run counts work instead of time.
-const STALL: Duration = Duration::from_millis(300);
+/// The longest time that a host may wait for itself, in machines of all kinds.
+const STALL: Duration = Duration::from_millis(100);
 
 fuzz_target!(|bytes: &[u8]| {
     let parties = parties::generate(&mut Choices::Bytes(bytes));

@@ -42,7 +42,7 @@ fn boundary(text: &str, from: usize) -> usize {
 }
 
 /// The changed text, chunk by chunk; if a change depends on letters around it, chunks end behind spaces. A word of more
-/// than 8 kB is cut.
+/// than 8 kB is cut, and its parts know that there are letters beyond.
 async fn by_chunks(text: &str, is_by_words: bool, change: fn(&str) -> String) -> String {
     let mut changed = String::with_capacity(text.len());
     let mut rest = text;
@@ -56,12 +56,32 @@ async fn by_chunks(text: &str, is_by_words: bool, change: fn(&str) -> String) ->
             end = rest[end..longest].find(' ').map_or(longest, |space| end + space + 1);
         }
         let (chunk, others) = rest.split_at(end);
-        changed.push_str(&change(chunk));
+        let before = &text[..text.len() - rest.len()];
+        match is_by_words {
+            true => changed.push_str(&between_letters(before, chunk, others, change)),
+            false => changed.push_str(&change(chunk)),
+        }
         rest = others;
         hold(changed.capacity());
         spend(if is_by_words { chunk.len() } else { chunk.len() / IN_UNIT }).await;
     }
     changed
+}
+
+fn ends_in_letter(text: &str) -> bool {
+    text.chars().next_back().is_some_and(char::is_alphabetic)
+}
+
+fn begins_with_letter(text: &str) -> bool {
+    text.chars().next().is_some_and(char::is_alphabetic)
+}
+
+/// The changed chunk, between stand-ins for the letters around it, which the change leaves as they are.
+fn between_letters(before: &str, chunk: &str, after: &str, change: fn(&str) -> String) -> String {
+    let start = if ends_in_letter(before) { "a" } else { "" };
+    let end = if begins_with_letter(after) { "a" } else { "" };
+    let changed = change(&[start, chunk, end].concat());
+    changed[start.len()..changed.len() - end.len()].to_owned()
 }
 
 /// The characters in the opposite order.
@@ -105,7 +125,8 @@ pub async fn replaced(text: &str, part: &str, by: &str) -> Option<String> {
     while from < text.len() {
         let last = text.len().min(from + window + part.len());
         let found = finder.find(&text.as_bytes()[from..last]);
-        spend((found.map_or(last - from, |at| at + part.len()) + by.len()) / IN_UNIT + 1).await;
+        let work = found.map_or(last - from, |at| at + part.len() + by.len());
+        spend(work / IN_UNIT + 1).await;
         let Some(at) = found.map(|at| from + at) else {
             from = if last == text.len() { last } else { last - (part.len() - 1) };
             continue;
@@ -226,14 +247,15 @@ fn is_mark(character: char) -> bool {
 async fn end_of_runs(text: &str) -> usize {
     const LONGEST_RUN: usize = 16 << 10;
     let mut run = 0;
-    for (at, character) in text.char_indices() {
-        run = if is_mark(character) { run + 1 } else { 0 };
-        if run > LONGEST_RUN {
-            return at;
+    let mut characters = text.char_indices();
+    while !characters.as_str().is_empty() {
+        for (at, character) in characters.by_ref().take(STEP) {
+            run = if is_mark(character) { run + 1 } else { 0 };
+            if run > LONGEST_RUN {
+                return at;
+            }
         }
-        if at % STEP == 0 {
-            spend(STEP / IN_UNIT).await;
-        }
+        spend(STEP / IN_UNIT).await;
     }
     text.len()
 }
@@ -309,6 +331,9 @@ mod tests {
         assert_eq!(at_once(normalized(&text, "nfc")).unwrap(), text.nfc().collect::<String>());
         assert_eq!(at_once(normalized(&text, "nfkd")).unwrap(), text.nfkd().collect::<String>());
         assert_eq!(at_once(normalized(&text, "nf")), None);
+        let (_, units) =
+            crate::pace::counted(end_of_runs(&("a".to_owned() + &"é".repeat(100_000))));
+        assert!(units > 100_000 / IN_UNIT, "only {units}");
         let marks = "e".to_owned() + &"\u{301}\u{323}\u{f73}\u{ff9e}".repeat(50_000);
         let mut pieces =
             crate::pace::Pieces::of(async move { normalized(&marks, "nfd").await.unwrap().len() });
