@@ -210,7 +210,7 @@ fn toml_tree(thread: &mut Thread, window: Window) -> Outcome {
         let problem = Problem::unlocated(format!("this is longer than {LONGEST_TOML} bytes"));
         return problems::in_text(thread, &text, &problem).into();
     }
-    trees::make(thread, window.get(1), Settings::Unread(text))
+    trees::make(thread, window.get(1), Settings::New(text))
 }
 
 /// The most bytes of a document: it is read in one piece.
@@ -247,6 +247,8 @@ fn flatten(value: Value, into: &mut Vec<Part>) {
 
 /// A document of settings.
 enum Settings {
+    New(String),
+    /// A long one, which is read outside: not in the primitive, but in a step of the work.
     Unread(String),
     /// Its parts that have not been passed on.
     Read(std::vec::IntoIter<Part>),
@@ -262,15 +264,15 @@ impl Settings {
         };
         let read =
             if text.len() <= work::SMALL { Some(read()) } else { work::beside(thread, read) };
-        match read {
-            None => {
-                *self = Settings::Unread(text.to_owned());
-                return Ok(Rest::Wait);
-            }
-            Some(Ok(parts)) => *self = Settings::Read(parts.into_iter()),
-            Some(Err(problem)) => return Err(problems::in_text(thread, text, &problem)),
-        }
+        let Some(read) = read else {
+            *self = Settings::Unread(text.to_owned());
+            return Ok(Rest::Wait);
+        };
         thread.charge(text.len() * UNITS_OF_BYTE);
+        match read {
+            Ok(parts) => *self = Settings::Read(parts.into_iter()),
+            Err(problem) => return Err(problems::in_text(thread, text, &problem)),
+        }
         Ok(Rest::More)
     }
 }
@@ -278,7 +280,11 @@ impl Settings {
 impl Parts for Settings {
     fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<Rest, Failure> {
         let parts = match self {
-            Settings::Unread(text) => {
+            Settings::New(text) if text.len() > work::SMALL => {
+                *self = Settings::Unread(std::mem::take(text));
+                return Ok(Rest::Wait);
+            }
+            Settings::New(text) | Settings::Unread(text) => {
                 let text = std::mem::take(text);
                 return self.read(objects.thread, &text);
             }
@@ -302,7 +308,7 @@ impl Parts for Settings {
 
     fn bytes(&self) -> usize {
         match self {
-            Settings::Unread(text) => text.len(),
+            Settings::New(text) | Settings::Unread(text) => text.len(),
             Settings::Read(parts) => size_of_val(parts.as_slice()),
         }
     }
