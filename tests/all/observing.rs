@@ -3,7 +3,7 @@
 //!
 //! | line | |
 //! |---|---|
-//! | `until PATH FIELD VALUE` | asks until a field of the answer has this value: the program has come to where it waits |
+//! | `until PATH FIELD VALUE` | asks until a field of the answer has this value, in JSON: the program has come to where it waits |
 //! | `GET TARGET`, `POST TARGET` | a request; the status and the answer follow |
 //!
 //! What is compared must not depend on time or on the machine. So fields about those are left out, and strands and objects
@@ -155,8 +155,9 @@ fn session(path: &Path) -> Result<(), Failed> {
         let (method, rest) = line.split_once(' ').ok_or("a request has a target")?;
         if method == "until" {
             let (path, rest) = rest.split_once(' ').ok_or("the field is missing")?;
-            // Fields may have blanks in their names.
-            let (field, value) = rest.rsplit_once(' ').ok_or("the value is missing")?;
+            // Fields may have blanks in their names, texts may have blanks.
+            let end = rest.find(" \"").or(rest.rfind(' ')).ok_or("the value is missing")?;
+            let (field, value) = (&rest[..end], &rest[end + 1..]);
             observed.wait_until(path, field, value)?;
             continue;
         }
