@@ -15,6 +15,8 @@
 //! whose type says so. The verifier has shown that; nothing is checked again. The position of an element was compared
 //! with the length.
 
+use std::slice;
+
 use squall_heap::{Flag, Format, Object, RootHandle, Word};
 
 use super::{Registers, index_error, position};
@@ -227,9 +229,13 @@ pub fn of_bytes(thread: &mut Thread, bytes: &[u8]) -> Result<Word, Failure> {
 /// The bytes of a list of bytes; none if the word is no list of numbers.
 pub fn to_bytes(word: Word) -> Option<Vec<u8>> {
     let list = word.as_object().filter(|object| object.layout() == known::LIST)?;
-    let elements = list.slot(ELEMENTS).as_object();
-    let is_packed = elements.is_none_or(|elements| elements.layout().format() == Format::Bytes);
-    is_packed.then(|| (0..length(word)).map(|at| bits(list, at, Storage::U8) as u8).collect())
+    let Some(room) = list.slot(ELEMENTS).as_object() else { return Some(Vec::new()) };
+    if room.layout().format() != Format::Bytes {
+        return None;
+    }
+    // SAFETY: nothing writes the room while it is copied (see `bits`), and there is no GC point.
+    let bytes = unsafe { room.bytes() };
+    Some(bytes[..length(word)].to_vec())
 }
 
 /// The contents of a register, for a list of words: a list in the register is shared from then on.
@@ -241,26 +247,6 @@ fn shared(element: Type, bits: u64) -> u64 {
     bits
 }
 
-/// A list of elements that `element` answers the bits of. *GC point.*
-fn make_of(
-    thread: &mut Thread,
-    kind: Type,
-    length: usize,
-    element: impl Fn(usize) -> u64,
-) -> Result<Word, Failure> {
-    let storage = kind.storage();
-    with_roots(thread, |thread| {
-        let room = allocate_room(thread, storage, length)?;
-        let list = allocate_list(thread, room, length)?;
-        thread.with_effort(|_, effort| effort.add_copied(length * size_of::<Word>()));
-        for index in 0..length {
-            let bits = shared(kind, element(index));
-            set_bits(thread, list.object(), index, storage, bits);
-        }
-        Ok(list)
-    })
-}
-
 /// A list of the contents of `count` registers. *GC point.*
 pub fn make(
     thread: &mut Thread,
@@ -270,7 +256,17 @@ pub fn make(
     count: usize,
 ) -> Result<Word, Failure> {
     let kind = registers.kind(destination).element();
-    make_of(thread, kind, count, |index| registers.bits(start + index))
+    let storage = kind.storage();
+    with_roots(thread, |thread| {
+        let room = allocate_room(thread, storage, count)?;
+        let list = allocate_list(thread, room, count)?;
+        thread.with_effort(|_, effort| effort.add_copied(count * size_of::<Word>()));
+        for index in 0..count {
+            let bits = shared(kind, registers.bits(start + index));
+            set_bits(thread, list.object(), index, storage, bits);
+        }
+        Ok(list)
+    })
 }
 
 /// A list of the same value many times. *GC point.*
@@ -284,7 +280,40 @@ pub fn fill(
     let kind = registers.kind(destination).element();
     let asked = registers.bits(length) as i64;
     let length = usize::try_from(asked).map_err(|_| index_error(asked, 0))?;
-    make_of(thread, kind, length, |_| registers.bits(value))
+    let bits = shared(kind, registers.bits(value));
+    with_roots(thread, |thread| {
+        let room = allocate_filled(thread, kind.storage(), length, bits)?;
+        thread.with_effort(|_, effort| effort.add_copied(length * size_of::<Word>()));
+        allocate_list(thread, room, length)
+    })
+}
+
+/// Room for elements that all have these bits, as a root. *GC point.*
+fn allocate_filled(
+    thread: &mut Thread,
+    storage: Storage,
+    count: usize,
+    bits: u64,
+) -> Result<RootHandle, Failure> {
+    if storage == Storage::Word {
+        // SAFETY: the bits are those of a register of the elements' type, so of a word; nothing was allocated since.
+        let fill = unsafe { Word::from_bits(bits) };
+        let room = thread.mutator.allocate_array(known::WORDS, Word::NIL, count, fill);
+        return Ok(thread.mutator.push_root(allocated(room)?.word()));
+    }
+    let room = allocate_room(thread, storage, count)?;
+    let first = thread.mutator.get(room).object().bytes_pointer();
+    // SAFETY: the room has this many elements of this width, each aligned as the first is. It is new: nothing else
+    // knows it.
+    unsafe {
+        match storage.width() {
+            1 => slice::from_raw_parts_mut(first, count).fill(bits as u8),
+            2 => slice::from_raw_parts_mut(first.cast(), count).fill(bits as u16),
+            4 => slice::from_raw_parts_mut(first.cast(), count).fill(bits as u32),
+            _ => slice::from_raw_parts_mut(first.cast(), count).fill(bits),
+        }
+    }
+    Ok(room)
 }
 
 /// The list in a register, not shared and with room for `needed` elements; it is another one afterwards if it was
