@@ -44,18 +44,14 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
     true
 }
 
-#[inline(always)]
-fn is_plain(thread: &Thread) -> bool {
-    thread.is_plain() || thread.is_plainly_recorded()
-}
-
 /// The vat of the turn that has ended here, and its strand, if the turn was plain: it returns nothing, nobody knows its strand,
 /// and no debugger, sandbox or transactions are about, nor events that are noted but for a recording.
 #[inline(always)]
 fn ended(thread: &mut Thread) -> Option<(VatRef, StrandRef)> {
     let strand = thread.strand();
     let vat = thread.schedule.owned?;
-    if thread.stop != Stop::Returned || !is_plain(thread) || vat.turn() != Some(strand) {
+    if thread.stop != Stop::Returned || !thread.is_plain_or_recorded() || vat.turn() != Some(strand)
+    {
         return None;
     }
     let running = thread.running();

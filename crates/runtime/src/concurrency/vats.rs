@@ -135,7 +135,7 @@ impl VatRef {
     ///
     /// If the next strand or turn is at home elsewhere, the vat goes there.
     pub fn next_work(self, thread: &mut Thread) -> Work {
-        if thread.watch.is_on
+        if thread.repeats()
             && let Some(wanted) = thread.wanted_in(self)
             && wanted != Wanted::Anything
         {

@@ -311,7 +311,7 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
         return anchor::hand_over(thread, strand, anchor);
     }
     // A vat that is to give way does so after this strand.
-    let stays = thread.was_preempted || thread.watch.is_on && thread.repeats();
+    let stays = thread.was_preempted || thread.repeats();
     thread.schedule.switches_left = if stays { 0 } else { switches::IN_A_RUN };
     resume(thread, strand);
     thread.schedule.switches_left = 0;
@@ -382,6 +382,7 @@ fn put_off(thread: &mut Thread, mut strand: Claimed, stop: Stop, place: Option<u
 }
 
 /// Notes that the worker runs a strand no longer.
+#[inline]
 fn note_stop(thread: &Thread, strand: StrandRef, stop: Stop) {
     let is_ready = matches!(stop, Stop::Preempted | Stop::Displaced);
     thread.tape_stopped(strand, is_ready);
@@ -411,7 +412,7 @@ fn resume(thread: &mut Thread, claimed: Claimed) {
 
 /// Begins with the strand's message.
 pub(super) fn begin(thread: &mut Thread, strand: StrandRef) {
-    if thread.is_recording() && recording::track_of(thread.vm, strand) == own_track(strand) {
+    if thread.is_noting() && recording::track_of(thread.vm, strand) == own_track(strand) {
         thread.note(Kind::StrandBegun, || {
             [recording::number_of(strand), recording::number_of_vat(thread.vm, strand.vat())]
         });

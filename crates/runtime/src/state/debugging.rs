@@ -16,7 +16,7 @@
 //! - The words that the debugger keeps beyond a stop are roots here. Each is behind a lock of its own type only, so the
 //!   collector visits them while all mutators stand.
 //!
-//! Without a debugger, all this costs nothing but the checks for events ([`Watch::is_on`](crate::state::thread::Watch::is_on)).
+//! Without a debugger, all this costs nothing but the checks for events ([`Watch::is_on`](crate::state::recording::Watch::is_on)).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -206,6 +206,6 @@ pub fn ask(thread: &mut Thread, question: impl FnOnce(&dyn Debugger, &mut Thread
 /// a repetition of the run may look for it there.
 #[inline(always)]
 pub fn resumed(thread: &mut Thread, strand: StrandRef) {
-    thread.watch.steps = thread.watch.is_on && thread.vm.debugging.steps(strand);
+    thread.watch.steps = thread.is_noting() && thread.vm.debugging.steps(strand);
     thread.watch.has_arrived = thread.watch.steps && thread.vm.events.is_seeded();
 }

@@ -19,12 +19,47 @@ use squall_heap::{CollectionKind, CollectionReport, LayoutId, Object, Word};
 
 use crate::model::function::Site;
 use crate::model::known;
+use crate::state::replays::Tape;
 use crate::state::strand::{StrandRef, Wait};
 use crate::state::thread::Thread;
 use crate::state::vat::{self, VatRef};
 use crate::state::vm::Vm;
 
+/// How a thread is watched, by recordings and a debugger.
+#[derive(Clone, Copy, Default)]
+pub struct Watch {
+    /// Whether the thread has a [port](Thread::port) or a [tape](Thread::tape), or there is a debugger.
+    pub is_on: bool,
+    /// Whether the thread is watched for nothing but a recording that it makes.
+    pub only_records: bool,
+    /// Whether the thread repeats a recording.
+    pub repeats: bool,
+    /// Whether the strand that runs here steps, as the debugger has asked.
+    pub steps: bool,
+    /// Whether the user has begun the step since the strand's instruction in progress began.
+    pub is_new_step: bool,
+    /// Whether the debugger is to be asked before the next instruction of the strand that steps, which has just come there.
+    pub has_arrived: bool,
+    /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
+    pub epoch: u32,
+    /// Whether messages are counted in their mailboxes.
+    pub counts: bool,
+    /// The last byte of the [epoch](squall_events::Log::epoch) of the log, when the thread looked last.
+    pub log_epoch: u8,
+}
+
 impl Thread {
+    /// Looks whether its events are noted, or a debugger was attached.
+    pub fn look_for_observers(&mut self) {
+        let is_seen = self.port.is_some() || self.vm.debugging.debugger().is_some();
+        self.watch.is_on = is_seen || self.tape.is_some();
+        self.watch.only_records =
+            !is_seen && matches!(self.tape.as_deref(), Some(Tape::Records(_)));
+        self.watch.repeats = matches!(self.tape.as_deref(), Some(Tape::Replays(_)));
+        self.watch.counts = self.watch.is_on || self.vm.events.counts_messages();
+        self.watch.log_epoch = self.vm.events.epoch() as u8;
+    }
+
     /// Notes an event of the strand that runs here, or of the worker between strands. The fields are computed only if the
     /// log is on.
     #[inline(always)]
@@ -37,7 +72,7 @@ impl Thread {
     /// Notes an event on a track.
     #[inline(always)]
     pub fn note_on<const N: usize>(&self, kind: Kind, event: impl FnOnce() -> (Track, [u64; N])) {
-        if self.watch.is_on && !self.only_records() {
+        if self.is_noting() {
             note_on(self, kind, event);
         }
     }
@@ -45,13 +80,22 @@ impl Thread {
     /// Notes that the strand of the thread runs from now on.
     #[inline(always)]
     pub fn note_resumed(&self) {
+        if self.only_records() {
+            return self.tape_resumed();
+        }
         self.note(Kind::StrandResumed, || [number_of(self.strand())]);
     }
 
-    /// Whether events are noted.
+    /// Whether events are noted, or the run is recorded or repeats a recording.
     #[inline(always)]
     pub fn is_recording(&self) -> bool {
         self.watch.is_on
+    }
+
+    /// As [`Thread::is_recording`], but not for a recording alone, which needs few of the events.
+    #[inline(always)]
+    pub fn is_noting(&self) -> bool {
+        self.watch.is_on && !self.only_records()
     }
 }
 

@@ -27,6 +27,7 @@ use crate::state::debugging;
 use crate::state::items::{Item, TimerKey};
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::native_stack::NativeStack;
+use crate::state::recording::Watch;
 use crate::state::replays::Tape;
 use crate::state::roots;
 use crate::state::sampling::Sampler;
@@ -233,25 +234,6 @@ pub struct Schedule {
     pub next_item: Option<Item>,
 }
 
-/// How a thread is watched, by recordings and a debugger.
-#[derive(Clone, Copy, Default)]
-pub struct Watch {
-    /// Whether the thread has a [port](Thread::port) or a [tape](Thread::tape), or there is a debugger.
-    pub is_on: bool,
-    /// Whether the strand that runs here steps, as the debugger has asked.
-    pub steps: bool,
-    /// Whether the user has begun the step since the strand's instruction in progress began.
-    pub is_new_step: bool,
-    /// Whether the debugger is to be asked before the next instruction of the strand that steps, which has just come there.
-    pub has_arrived: bool,
-    /// The [epoch](crate::state::debugging::Debugging::epoch) of the code, when the thread looked last.
-    pub epoch: u32,
-    /// Whether messages are counted in their mailboxes.
-    pub counts: bool,
-    /// The last byte of the [epoch](squall_events::Log::epoch) of the log, when the thread looked last.
-    pub log_epoch: u8,
-}
-
 /// A native thread that runs guest code.
 #[repr(C)]
 pub struct Thread {
@@ -442,17 +424,6 @@ impl Thread {
         thread.look_for_observers();
         thread.vm.add_thread(&thread);
         thread
-    }
-
-    /// Looks whether its events are noted, or a debugger was attached.
-    pub fn look_for_observers(&mut self) {
-        let is_seen = self.port.is_some() || self.vm.debugging.debugger().is_some();
-        self.watch.is_on = is_seen || self.tape.is_some();
-        if let Some(Tape::Records(notes)) = self.tape.as_deref() {
-            notes.is_alone.set(!is_seen);
-        }
-        self.watch.counts = self.watch.is_on || self.vm.events.counts_messages();
-        self.watch.log_epoch = self.vm.events.epoch() as u8;
     }
 
     /// Gets a port if the log was turned on, or drops its own if it was turned off. At polls.
@@ -798,11 +769,10 @@ impl Thread {
         !self.watch.is_on && self.has_nothing_aside()
     }
 
-    /// As [`Thread::is_plain`], but that the run is recorded.
-    #[cold]
-    #[inline(never)]
-    pub fn is_plainly_recorded(&self) -> bool {
-        self.only_records() && self.has_nothing_aside()
+    /// As [`Thread::is_plain`], but that the run may be recorded.
+    #[inline(always)]
+    pub fn is_plain_or_recorded(&self) -> bool {
+        !self.is_noting() && self.has_nothing_aside()
     }
 
     #[inline(always)]

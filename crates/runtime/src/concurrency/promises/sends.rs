@@ -88,7 +88,7 @@ fn send_to(
         *target != here && target.is_bounded() && !isolation::leaving::leaves(*target, here)
     };
     let target = target.filter(waits);
-    if thread.watch.is_on
+    if thread.repeats()
         && let Some(outcome) = go_on_by_tape(thread, target, kept)
     {
         return Ok(outcome);

@@ -157,7 +157,7 @@ pub enum Order {
     Over,
 }
 
-/// Beginnings and ends of items. Each is called only if the thread is [watched](crate::state::thread::Watch).
+/// Beginnings and ends of items. Each is called only if the thread is [watched](crate::state::recording::Watch).
 impl Thread {
     /// An event of the table has happened.
     pub(crate) fn tape_event(&self, kind: Kind, fields: &[u64]) {
@@ -175,16 +175,20 @@ impl Thread {
         }
     }
 
+    /// The strand of the thread runs from now on.
+    #[inline]
+    pub(crate) fn tape_resumed(&self) {
+        if let Some(tape) = &self.tape {
+            self.resume_piece(tape);
+        }
+    }
+
     /// The strand that ran here has stopped. Unless it was preempted, its item is over.
+    #[inline]
     pub(crate) fn tape_stopped(&self, strand: StrandRef, is_ready: bool) {
         let Some(tape) = &self.tape else { return };
         if is_ready {
-            let has_polled = match &**tape {
-                Tape::Records(notes) => notes.has_polled.take(),
-                Tape::Replays(_) => false,
-            };
-            let ends = self.yields || self.gives_way || has_polled;
-            return self.stop_piece_of(tape, strand, ends);
+            return self.tape_preempted(tape, strand);
         }
         // What its end causes still belongs to the item.
         if let Some(vat) = exclusive_vat(strand) {
@@ -193,6 +197,14 @@ impl Thread {
                 Tape::Replays(repeated) => repeated.player.close(vat.number(self.vm)),
             }
         }
+    }
+
+    fn tape_preempted(&self, tape: &Tape, strand: StrandRef) {
+        let has_polled = match tape {
+            Tape::Records(notes) => notes.has_polled.take(),
+            Tape::Replays(_) => false,
+        };
+        self.stop_piece_of(tape, strand, self.yields || self.gives_way || has_polled);
     }
 
     /// The strand that runs here, which was in no vat, has got one: what follows is an item of that.
@@ -353,22 +365,25 @@ impl Thread {
     }
 
     /// What follows on this thread belongs to nobody.
+    #[inline]
     pub(crate) fn leave_piece(&self) {
         match self.tape.as_deref() {
             Some(Tape::Records(notes)) => notes.leave(),
-            Some(Tape::Replays(repeated)) => {
-                let Some(entity) = repeated.entity.take() else { return };
-                let is_over = match entity {
-                    Entity::Vat(vat) => !repeated.player.is_open(vat),
-                    Entity::Strand(_) => false,
-                };
-                if is_over && let Err(text) = repeated.player.check_done(entity) {
-                    self.diverge(&text);
-                }
-                self.end_if_all_is_done(repeated.player);
-            }
+            Some(Tape::Replays(repeated)) => self.leave_repeated(repeated),
             None => {}
         }
+    }
+
+    fn leave_repeated(&self, repeated: &Repeated) {
+        let Some(entity) = repeated.entity.take() else { return };
+        let is_over = match entity {
+            Entity::Vat(vat) => !repeated.player.is_open(vat),
+            Entity::Strand(_) => false,
+        };
+        if is_over && let Err(text) = repeated.player.check_done(entity) {
+            self.diverge(&text);
+        }
+        self.end_if_all_is_done(repeated.player);
     }
 
     /// In a replay: ends the program if all has happened that the recording has.
@@ -419,17 +434,18 @@ impl Thread {
     /// Whether the thread is watched for nothing but a recording that it makes.
     #[inline(always)]
     pub fn only_records(&self) -> bool {
-        matches!(self.tape.as_deref(), Some(Tape::Records(notes)) if notes.is_alone.get())
+        self.watch.only_records
     }
 
     /// Whether the thread repeats a recording.
-    #[cold]
+    #[inline(always)]
     pub fn repeats(&self) -> bool {
-        matches!(self.tape.as_deref(), Some(Tape::Replays(_)))
+        self.watch.repeats
     }
 }
 
 /// The vat that runs a strand, one at a time.
+#[inline]
 fn exclusive_vat(strand: StrandRef) -> Option<VatRef> {
     strand.vat().filter(|_| strand.model() == Model::Exclusive)
 }

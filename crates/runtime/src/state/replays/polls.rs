@@ -65,8 +65,15 @@ impl Thread {
     }
 
     /// A strand runs here from now on, or another turn on the same strand: its polls are counted if those of its vat are.
-    #[cold]
+    #[inline(always)]
     pub fn begin_counting(&mut self, strand: StrandRef) {
+        if self.metering.is_for_tape || exclusive_vat(strand).is_none_or(VatRef::is_counted) {
+            self.count_or_not(strand);
+        }
+    }
+
+    #[cold]
+    fn count_or_not(&mut self, strand: StrandRef) {
         let before = match self.tape.as_deref() {
             Some(Tape::Records(notes)) if self.sandbox.is_none() && notes.is_in_piece() => {
                 polls_before(notes, strand)

@@ -244,8 +244,6 @@ pub enum Piece {
 /// What a worker notes.
 pub struct Notes {
     pub recorder: &'static Recorder,
-    /// Whether nothing else watches the thread.
-    pub is_alone: Cell<bool>,
     /// Whether a primitive runs here of which the answer is noted: the replay does not go outside, and stops where this does.
     pub asks: Cell<bool>,
     /// Whether the strand that runs here stops at a poll, which ends its item.
@@ -276,7 +274,6 @@ impl Notes {
         recorder.workers.lock().push(events.clone());
         Notes {
             recorder,
-            is_alone: Cell::new(false),
             asks: Cell::new(false),
             has_polled: Cell::new(false),
             events,
