@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 type Session = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
-    let sessions: [(&str, Session); 26] = [
+    let sessions: [(&str, Session); 27] = [
         ("strands_that_stop_alone", || strands_stop_alone("strand")),
         ("vats_that_stop_alone", || strands_stop_alone("vat")),
         ("one_strand_is_paused", one_strand_is_paused),
@@ -34,6 +34,7 @@ pub fn trials() -> Vec<Trial> {
         ("a_recording_goes_back", past::recording),
         ("data_breakpoints_of_the_past", past::data_breakpoints),
         ("a_run_that_diverges", past::diverging_run),
+        ("a_way_back_that_is_cancelled", past::cancelled_way),
         ("a_copy_is_a_whole_process", past::copy_is_a_whole_process),
         ("attacks_conditions", attacks::conditions),
         ("attacks_leaving_in_the_middle", attacks::leaving_in_the_middle),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,6 +13,9 @@ use serde_json::{Value as Json, json};
 
 use crate::front::Front;
 use crate::protocol;
+
+/// How often a client that waits for an answer looks whether it is to cancel its request.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// A client, and the program that it has started.
 pub struct Client {
@@ -64,28 +68,52 @@ impl Client {
 
     /// Sends a request, and answers the body of the response; the error is for the user.
     pub fn ask(&mut self, command: &str, arguments: Json) -> Result<Json, String> {
-        self.sequence += 1;
-        let request = json!({
-            "seq": self.sequence, "type": "request", "command": command, "arguments": arguments,
-        });
-        let gone = "the program has ended";
-        let mut stream: &UnixStream = &self.stream;
-        // If the front has ended, it says so below, after its last messages.
-        _ = protocol::write(&mut stream as &mut dyn Write, &request);
+        self.ask_unless(command, arguments, &AtomicBool::new(false))
+    }
+
+    /// As [`Client::ask`], but the request is cancelled if the flag is set meanwhile.
+    pub fn ask_unless(
+        &mut self,
+        command: &str,
+        arguments: Json,
+        is_cancelled: &AtomicBool,
+    ) -> Result<Json, String> {
+        let asked = self.send(command, arguments);
         loop {
-            let Ok(mut message) = self.messages.recv() else {
-                self.is_gone = true;
-                return Err(gone.into());
+            let mut message = match self.messages.recv_timeout(GLANCE) {
+                Ok(message) => message,
+                Err(RecvTimeoutError::Timeout) => {
+                    if is_cancelled.swap(false, Ordering::Relaxed) {
+                        self.send("cancel", json!({ "requestId": asked }));
+                    }
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.is_gone = true;
+                    return Err("the program has ended".into());
+                }
             };
             if message["type"] == "event" {
                 self.events.push_back(message);
-            } else if message["request_seq"] == self.sequence {
+            } else if message["request_seq"] == asked {
                 return match message["success"] == true {
                     true => Ok(message["body"].take()),
                     false => Err(message["message"].as_str().unwrap_or("it failed").to_owned()),
                 };
             }
         }
+    }
+
+    /// Sends a request, and answers its number.
+    fn send(&mut self, command: &str, arguments: Json) -> u64 {
+        self.sequence += 1;
+        let request = json!({
+            "seq": self.sequence, "type": "request", "command": command, "arguments": arguments,
+        });
+        let mut stream: &UnixStream = &self.stream;
+        // If the front has ended, its channel says so, after its last messages.
+        _ = protocol::write(&mut stream as &mut dyn Write, &request);
+        self.sequence
     }
 
     /// The next event, if one comes within a time.

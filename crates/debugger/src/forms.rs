@@ -29,6 +29,7 @@ pub(crate) fn capabilities() -> Json {
         "supportsExceptionFilterOptions": true,
         "supportsLoadedSourcesRequest": true,
         "supportsTerminateRequest": true,
+        "supportsCancelRequest": true,
         "supportsDelayedStackTraceLoading": true,
         "supportsDataBreakpoints": true,
         "supportsSetExpression": true,

@@ -16,7 +16,8 @@
 //! one is early enough for its errand, and otherwise at the start of the run.
 //!
 //! One thread does all of this. It gets requests and messages from a channel that the threads which read streams fill.
-//! While it waits for a copy, requests of the client wait.
+//! While it waits for a copy, requests of the client wait, but for those that end the way back: `cancel`, `pause`, and the client's
+//! last. The program stays where it stands then.
 
 mod process;
 
@@ -44,6 +45,9 @@ const NEW_BREAKPOINTS: u64 = 1 << 20;
 /// How many moments a step back goes by lines at first, and how many times as many each further time.
 const LINES: u64 = 64;
 const MORE_LINES: u64 = 32;
+
+/// What a client hears of a request that it has cancelled; the protocol has the word.
+const CANCELLED: &str = "cancelled";
 
 /// The request that sets data breakpoints.
 const DATA: &str = "setDataBreakpoints";
@@ -101,6 +105,8 @@ pub(crate) struct Front<'a> {
     every: Option<u64>,
     /// The client's requests that the program has not answered, by their numbers.
     unanswered: BTreeMap<u64, Json>,
+    /// The client has asked to go back, and has not got there.
+    is_on_way_back: bool,
 }
 
 /// The key of a request that sets something.
@@ -163,6 +169,7 @@ impl<'a> Front<'a> {
             may_be_copied: false,
             every: None,
             unanswered: BTreeMap::new(),
+            is_on_way_back: false,
         })
     }
 
@@ -295,8 +302,14 @@ impl<'a> Front<'a> {
             let problem = Err("a program was started already".into());
             return (self.output)(protocol::response(&request, problem));
         }
+        if command == "cancel" {
+            // Nothing else takes long, and what it asks for is done.
+            return (self.output)(protocol::response(&request, Ok(json!({}))));
+        }
         if let Some(goal) = Goal::named(command).filter(|_| self.launcher.is_some()) {
+            self.is_on_way_back = true;
             let found = self.travel(goal, &request["arguments"]);
+            self.is_on_way_back = false;
             let arrived = match found {
                 Ok(arrived) => arrived,
                 Err(problem) => return (self.output)(protocol::response(&request, Err(problem))),
@@ -771,9 +784,12 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Waits for a message of a process. Requests wait meanwhile, but the last one.
+    /// Waits for a message of a process. Requests wait meanwhile, but those that end a way back.
     fn wait(&mut self, number: usize, is_it: impl Fn(&Json) -> bool) -> Result<Json, String> {
         loop {
+            if self.is_on_way_back && self.is_cancelled() {
+                return Err(CANCELLED.into());
+            }
             if self.program.has_hung_up && number == self.program.number {
                 return Err("the program has ended".into());
             }
@@ -804,6 +820,18 @@ impl<'a> Front<'a> {
                 }
             }
         }
+    }
+
+    /// Whether the client wants the way back to end: answers the request that says so.
+    fn is_cancelled(&mut self) -> bool {
+        let ends = |heard: &Heard| {
+            matches!(heard, Heard::Request(request)
+                if matches!(request["command"].as_str(), Some("cancel" | "pause")))
+        };
+        let found = self.waiting.iter().position(ends).and_then(|at| self.waiting.remove(at));
+        let Some(Heard::Request(request)) = found else { return false };
+        (self.output)(protocol::response(&request, Ok(json!({}))));
+        true
     }
 
     /// Keeps for later what was heard.

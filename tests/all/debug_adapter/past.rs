@@ -180,3 +180,37 @@ pub(super) fn copy_is_a_whole_process() -> Result<(), Failed> {
     equal(killed.success(), true)?;
     wait_until(|| busy(&word).is_empty())
 }
+
+/// A client that does not want to wait: the strand stands where it stood, and can go anywhere from there.
+pub(super) fn cancelled_way() -> Result<(), Failed> {
+    // Nothing but the start of the run to begin at.
+    let never = 1_u64 << 40;
+    let mut client = launched(json!({ "program": LONG, "seed": 1, "checkpointEvery": never }))?;
+    client.ask("configurationDone", json!({}))?;
+    client.event("output")?;
+    client.ask("pause", json!({}))?;
+    let (strand, _) = client.stop()?;
+    let stack = |client: &mut Client| {
+        let stack = client.ask("stackTrace", json!({ "threadId": strand }))?;
+        let frame = client.frame_of(strand, "Long>>work:")?;
+        let sum = client.ask("evaluate", json!({ "expression": "sum", "frameId": frame }))?;
+        Ok::<_, Failed>((stack["stackFrames"][0]["line"].clone(), sum["result"].clone()))
+    };
+    let before = stack(&mut client)?;
+    for (request, end) in [("reverseContinue", "cancel"), ("stepBack", "pause")] {
+        let asked = client.send(request, json!({ "threadId": strand }))?;
+        client.send(end, json!({ "requestId": asked }))?;
+        let mut answer = client.receive()?;
+        while answer["request_seq"] != asked {
+            answer = client.receive()?;
+        }
+        equal(&answer["message"], &json!("cancelled"))?;
+        equal(stack(&mut client)?, before.clone())?;
+    }
+    // There is nothing to cancel any more.
+    client.ask("cancel", json!({ "requestId": 1 }))?;
+    client.ask("setBreakpoints", breakpoints(LONG, &[7]))?;
+    client.ask("continue", json!({}))?;
+    equal(client.stop()?, (strand, 7))?;
+    client.ask("terminate", json!({})).map(|_| ())
+}

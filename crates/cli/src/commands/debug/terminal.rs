@@ -56,7 +56,7 @@ strands               all strands, and what they do
 strand NUMBER         look at another stopped strand
 pause [NUMBER]        stop a strand, with --stop=strand or vat
 quit (q)              end the program
-An empty line repeats the command before. Ctrl-C pauses a program that runs.
+An empty line repeats the command before. Ctrl-C pauses a program that runs, and ends a way back.
 ";
 
 /// A breakpoint as the user sees it.
@@ -424,7 +424,8 @@ impl Session {
 
     /// Has the strand go by a request, forth or back, and waits until it stops.
     fn go_with(&mut self, request: &str, arguments: Json) -> Done {
-        self.client.ask(request, arguments)?;
+        self.interrupted.store(false, Ordering::Relaxed);
+        self.client.ask_unless(request, arguments, &self.interrupted)?;
         // A request that fails leaves the strand where it stands.
         self.strand = None;
         self.frames.clear();
