@@ -32,7 +32,7 @@ pub fn trials() -> Vec<Trial> {
         let name = shown(&path);
         trials.push(Trial::test(name, move || session(&path)));
     }
-    let tests: [(&str, Test); 10] = [
+    let tests: [(&str, Test); 11] = [
         ("requests_without_the_token", refused),
         ("hostile_input", hostile),
         ("slow_clients", slow),
@@ -43,6 +43,7 @@ pub fn trials() -> Vec<Trial> {
         ("no_events_with_a_seed", no_events),
         ("census", census),
         ("top", top),
+        ("the_file_for_top", file_for_top),
     ];
     let trial = |(name, test): (&str, Test)| Trial::test(format!("observing/{name}"), test);
     trials.extend(tests.map(trial));
@@ -70,7 +71,11 @@ impl Drop for Observed {
 impl Observed {
     /// Starts a program by the arguments of `squall`, and waits for its server's address.
     fn start(arguments: &[&str]) -> Result<Observed, Failed> {
-        let mut process = squall(arguments).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        Observed::by(squall(arguments))
+    }
+
+    fn by(mut command: Command) -> Result<Observed, Failed> {
+        let mut process = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut error = BufReader::new(process.stderr.take().expect("it is piped"));
         let mut line = String::new();
         while !line.contains("observed at") {
@@ -560,6 +565,25 @@ fn top() -> Result<(), Failed> {
         assert_eq!(output.status.code(), Some(1), "{address}");
         assert!(!output.stderr.is_empty(), "{address}");
     }
+    Ok(())
+}
+
+/// `squall top` finds a process by its number, through a file that goes with the process, even if a signal ends that.
+fn file_for_top() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let mut command = squall(&["run", "--observe", "tests/observer/deadlock.ns"]);
+    let mut observed = Observed::by({
+        command.env("XDG_RUNTIME_DIR", folder.path());
+        command
+    })?;
+    let number = observed.process.id().to_string();
+    let top = squall(&["top", "--once", &number]).env("XDG_RUNTIME_DIR", folder.path()).output()?;
+    assert!(top.status.success(), "{top:?}");
+    let files = || Ok::<_, Failed>(folder.path().join("squall").read_dir()?.count());
+    assert_eq!(files()?, 1);
+    Command::new("kill").arg(&number).status()?;
+    assert!(!observed.process.wait()?.success());
+    assert_eq!(files()?, 0);
     Ok(())
 }
 

@@ -158,7 +158,8 @@ pub fn begin_again() {
 /// Starts to write delayed output, while the process lives and when a signal ends it.
 fn begin(output: &Arc<Output>) {
     begin_writer(output);
-    flush_at_signals(output.clone());
+    let output = output.clone();
+    before_a_signal_ends_it(move || output.flush());
 }
 
 /// Starts the thread that writes delayed output.
@@ -262,16 +263,16 @@ fn write_what_waits(output: &Output) {
     }
 }
 
-/// Arranges that output is written when a signal is about to end the process.
+/// Arranges that this is done when a signal is about to end the process.
 #[cfg(unix)]
-fn flush_at_signals(output: Arc<Output>) {
+pub fn before_a_signal_ends_it(work: impl Fn() + Send + Sync + 'static) {
     // Without handlers, signals end the process at once.
-    _ = squall_system::signals::before_the_end(&ignored_signals(), move || output.flush());
+    _ = squall_system::signals::before_the_end(&ignored_signals(), work);
 }
 
 /// This system has no such signals.
 #[cfg(not(unix))]
-fn flush_at_signals(_: Arc<Output>) {}
+pub fn before_a_signal_ends_it(_: impl Fn() + Send + Sync + 'static) {}
 
 /// The signals that the process was started to ignore, as for background commands of a shell script.
 #[cfg(unix)]

@@ -13,7 +13,7 @@ use squall_observer::{Observer, Options};
 
 use super::debug::text_of;
 use crate::arguments::Run;
-use crate::console::{complain, print_error};
+use crate::console::{before_a_signal_ends_it, complain, print_error};
 use crate::exit::Exit;
 use crate::files::Input;
 
@@ -64,8 +64,12 @@ impl Observing {
             complain(&format!("the program cannot be observed: {error}"));
             Exit::Failure
         })?;
+        let observed = Observed(write_file(&address));
+        if let Some(path) = observed.0.clone() {
+            before_a_signal_ends_it(move || _ = fs::remove_file(&path));
+        }
         print_error(&format!("the program can be observed at {address}\n"));
-        Ok(Observed(write_file(&address)))
+        Ok(observed)
     }
 }
 
