@@ -489,8 +489,25 @@ pub fn transactions(view: &View) -> Json {
     json!({ "counts": counts, "rows": conflicts.iter().map(row).collect::<Vec<_>>() })
 }
 
-/// The sandboxes with their budgets.
-pub fn sandboxes(view: &View) -> Json {
+/// Some sandboxes with their budgets, in an order: by a budget, those that have used most of it come last.
+pub fn sandboxes(view: &View, request: &Request) -> Result<Json, Problem> {
+    const KEYS: [&str; 8] =
+        ["number", "name", "state", "fuel", "heap", "strands", "messages", "time"];
+    let (offset, limit) = page_of(request)?;
+    let key = word(request, "sort", &KEYS)?.unwrap_or("number");
+    let used = |sandbox: &SeenSandbox| {
+        let budget = sandbox.budgets.iter().find(|(name, ..)| *name == key);
+        budget.map_or(sandbox.number, |(_, used, _)| *used)
+    };
+    let mut all = observation::sandboxes(view.vm);
+    match key {
+        "name" => all.sort_by(|one, other| one.name.cmp(&other.name)),
+        "state" => all.sort_by_key(|sandbox| sandbox.reason),
+        _ => all.sort_by_key(used),
+    }
+    if descends(request)? {
+        all.reverse();
+    }
     let row = |sandbox: &SeenSandbox| {
         let budget = |(name, used, limit): &(&'static str, u64, Option<u64>)| {
             ((*name).to_owned(), json!({ "used": used, "limit": limit }))
@@ -502,7 +519,8 @@ pub fn sandboxes(view: &View) -> Json {
             "budgets": sandbox.budgets.iter().map(budget).collect::<Map<_, _>>(),
         })
     };
-    json!({ "rows": observation::sandboxes(view.vm).iter().map(row).collect::<Vec<_>>() })
+    let rows = all.iter().skip(offset).take(limit).map(row);
+    Ok(json!({ "total": all.len(), "rows": rows.collect::<Vec<_>>() }))
 }
 
 /// How many classes and vats of a census are shown.

@@ -56,7 +56,7 @@ impl Routes {
             "/api/objects" => Ok(answers::objects(view)),
             "/api/workers" => Ok(answers::workers(view)),
             "/api/transactions" => Ok(answers::transactions(view)),
-            "/api/sandboxes" => Ok(answers::sandboxes(view)),
+            "/api/sandboxes" => answers::sandboxes(view, request),
             "/api/events" => answers::events(view, request),
             "/api/source" => answers::source(view, request),
             path if action_at(path).is_some() => {
