@@ -40,6 +40,7 @@
 //! also checks there that the native stack has room.
 
 use std::fmt;
+use std::ops::Range;
 
 use squall_bytecode::entities::Register;
 
@@ -88,6 +89,8 @@ pub struct CompiledCode {
     pub remarks: Vec<Remark>,
     /// Which instruction of bytecode the instructions are for, in the order of their places.
     pub lines: Vec<Line>,
+    /// Where loops are in which there is no other loop, in bytes from the entry.
+    pub inner_loops: Vec<Range<u32>>,
     /// The kinds of slots that the code relies on. Before one of them widens, the word at
     /// [`Symbol::Notice`](crate::facts::Symbol) becomes other than 0, and the code must not be entered any more.
     pub reliances: Vec<SlotKind>,

@@ -9,6 +9,7 @@
 //! complete, through a cell with release and acquire.
 
 use std::io::Error;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use parking_lot::Mutex;
@@ -23,6 +24,11 @@ const WRITABLE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 const EXECUTABLE: i32 = libc::PROT_READ | libc::PROT_EXEC;
 /// Code begins at multiples of this.
 const ALIGNMENT: usize = 16;
+/// Processors take instructions from lines of this length. A turn of a loop of few instructions lasts twice as long if it lies in two
+/// of them.
+const LINE: usize = 64;
+/// Longer loops do not notice another line.
+const LONGEST_LOOP: usize = 2 * LINE;
 
 /// The two mappings, and how much of them is used.
 pub struct CodeMemory {
@@ -46,20 +52,34 @@ impl CodeMemory {
     /// the memory is full.
     pub fn publish(&self, assemble: impl FnOnce(usize) -> Option<Vec<u8>>) -> Option<usize> {
         let mut used = self.used.lock();
+        let code = assemble(self.executable + *used)?;
+        self.put(&mut used, 0, &code)
+    }
+
+    /// Publishes code with loops in these places so that the short ones lie in as few lines as possible. The code is for any
+    /// address.
+    pub fn publish_loops(&self, code: &[u8], loops: &[Range<u32>]) -> Option<usize> {
+        let mut used = self.used.lock();
         let address = self.executable + *used;
-        let code = assemble(address)?;
-        let end = (*used + code.len()).next_multiple_of(ALIGNMENT);
+        let gap = (0..LINE).step_by(ALIGNMENT).min_by_key(|gap| cost(address + gap, loops));
+        self.put(&mut used, gap.unwrap_or(0), code)
+    }
+
+    /// Copies code to the end of what is used, behind a gap. Answers its address.
+    fn put(&self, used: &mut usize, gap: usize, code: &[u8]) -> Option<usize> {
+        let start = *used + gap;
+        let end = (start + code.len()).next_multiple_of(ALIGNMENT);
         if end > RESERVED {
             return None;
         }
         // SAFETY: the range lies in the writable mapping, and nothing else refers to it: the lock is held, and code that
         // was published lies below.
         unsafe {
-            let place = (self.writable + *used) as *mut u8;
+            let place = (self.writable + start) as *mut u8;
             place.copy_from_nonoverlapping(code.as_ptr(), code.len());
         }
         *used = end;
-        Some(address)
+        Some(self.executable + start)
     }
 
     /// Tells the observers about a piece of code: its name, and the lines that it is for.
@@ -114,6 +134,16 @@ impl CodeMemory {
     }
 }
 
+/// What it costs that loops of code at an address lie in more lines than they need: the shorter a loop, the more.
+fn cost(address: usize, loops: &[Range<u32>]) -> usize {
+    let line_of = |offset: u32| (address + offset as usize) / LINE;
+    let more_lines = |each: &Range<u32>| {
+        line_of(each.end - 1) + 1 - line_of(each.start) - each.len().div_ceil(LINE)
+    };
+    let short = loops.iter().filter(|each| (1..=LONGEST_LOOP).contains(&each.len()));
+    short.map(|each| more_lines(each) * LONGEST_LOOP / each.len()).sum()
+}
+
 /// A file without a name that is as long as the reservation.
 fn memory_file() -> Result<OwnedFd, Error> {
     // SAFETY: the name is a C string; the call has no other requirements.
@@ -140,5 +170,48 @@ fn map_file(file: &OwnedFd, protection: i32, earlier: Option<usize>) -> Result<u
     match address {
         libc::MAP_FAILED => Err(Error::last_os_error()),
         address => Ok(address as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory() -> CodeMemory {
+        CodeMemory::reserve(Observers::default()).expect("there is memory")
+    }
+
+    fn lines(address: usize, each: &Range<u32>) -> usize {
+        (address + each.end as usize - 1) / LINE - (address + each.start as usize) / LINE + 1
+    }
+
+    #[test]
+    fn loops_lie_in_as_few_lines_as_possible() {
+        let memory = memory();
+        for start in 0..LINE as u32 {
+            let inner = start..start + 27;
+            let code = vec![0xcc; inner.end as usize + 5];
+            let address = memory.publish_loops(&code, std::slice::from_ref(&inner));
+            let address = address.expect("there is room");
+            assert_eq!(lines(address, &inner), 1, "at {address:x}, from {start}");
+            assert_eq!(memory.code(address, code.len()), code);
+        }
+    }
+
+    #[test]
+    fn short_loops_come_before_long_ones() {
+        let memory = memory();
+        let (long, short) = (0..60, 70..90);
+        let code = vec![0xcc; 100];
+        let address = memory.publish_loops(&code, &[long, short.clone()]).expect("there is room");
+        assert_eq!(lines(address, &short), 1);
+    }
+
+    #[test]
+    fn memory_that_is_full_takes_no_more() {
+        let memory = memory();
+        assert!(memory.publish_loops(&vec![0xcc; RESERVED], &[]).is_some());
+        assert!(memory.publish_loops(&[0xcc], &[0..1]).is_none());
+        assert!(memory.publish(|_| Some(vec![0xcc])).is_none());
     }
 }

@@ -432,9 +432,14 @@ impl Lowering<'_, '_> {
 
     /// Goes on if a condition has this truth, and leaves by a guard's exit otherwise.
     pub fn leave_unless(&mut self, inst: Inst, condition: ir::Value, wanted: bool, reason: Reason) {
-        let origin = self.unit.inst(inst).origin;
-        let exit = self.way_out(self.residence.of_guard[&inst], reason, origin);
+        let exit = self.exit_of(inst, reason);
         self.go_on_if(condition, wanted, exit);
+    }
+
+    /// The block that leaves by a guard's exit.
+    pub fn exit_of(&mut self, inst: Inst, reason: Reason) -> ir::Block {
+        let origin = self.unit.inst(inst).origin;
+        self.way_out(self.residence.of_guard[&inst], reason, origin)
     }
 
     /// Stores what the exit's state lacks in the frame, and leaves.

@@ -8,6 +8,7 @@ use cranelift_codegen::isa::CallConv;
 use crate::build::{MOST_LEAF_ARGUMENTS, MOST_SHORT_ARGUMENTS};
 use crate::code::Reason;
 use crate::facts::{Helper, Symbol};
+use crate::ir::End;
 use crate::ir::entities::{FunctionRef, Inst, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
@@ -111,7 +112,26 @@ impl Lowering<'_, '_> {
         let limit = self.b.ins().load(I64, trusted(), thread, self.machine.limit);
         // One instruction compares the word in memory.
         let is_set = self.b.ins().icmp_imm_s(IntCC::NotEqual, limit, 0);
-        self.leave_unless(inst, is_set, true, Reason::Poll);
+        if !self.ends_turn(inst) {
+            return self.leave_unless(inst, is_set, true, Reason::Poll);
+        }
+        // The block with the way out comes right after the jump back, if it is not cold. So Cranelift makes one
+        // conditional jump back of the two jumps.
+        let way_out = self.b.create_block();
+        self.go_on_if(is_set, true, way_out);
+        let next = self.b.current_block();
+        let exit = self.exit_of(inst, Reason::Poll);
+        self.b.switch_to_block(way_out);
+        self.b.ins().jump(exit, &[]);
+        next.into_iter().for_each(|next| self.b.switch_to_block(next));
+    }
+
+    /// Whether the block jumps right after this instruction, in a loop.
+    fn ends_turn(&self, inst: Inst) -> bool {
+        let block = self.unit.block(self.current);
+        self.depths[self.current.index()] > 0
+            && matches!(block.end, End::Jump(_))
+            && block.instructions.last() == Some(&inst)
     }
 
     fn guard_not_killed(&mut self, inst: Inst) {

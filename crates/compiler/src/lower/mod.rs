@@ -28,6 +28,8 @@ mod hardening;
 mod memory;
 mod texts;
 
+use std::ops::Range;
+
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir;
@@ -82,6 +84,7 @@ impl Backend {
             inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
             remarks: unit.remarks.clone(),
             lines: lines(compiled, &origins),
+            inner_loops: inner_loops(compiled),
             reliances: unit.reliances.clone(),
         })
     }
@@ -126,6 +129,23 @@ fn lines(compiled: &CompiledUnit, origins: &[Origin]) -> Vec<Line> {
     sources.filter_map(line).collect()
 }
 
+/// Where loops are in which there is no other loop: from the head to the nearest block that jumps back to it. What lies behind
+/// is rarely done.
+fn inner_loops(compiled: &CompiledUnit) -> Vec<Range<u32>> {
+    let end_of = |block: u32| {
+        let later = compiled.bb_starts.iter().filter(|&&start| start > block).min();
+        later.copied().unwrap_or(compiled.buffer.total_size())
+    };
+    let back = compiled.bb_edges.iter().filter(|(from, to)| to <= from);
+    let mut loops: Vec<_> = back.map(|&(from, to)| to..end_of(from)).collect();
+    loops.sort_by_key(|each| (each.start, each.end));
+    loops.dedup_by_key(|each| each.start);
+    let has_inner = |outer: &Range<u32>| {
+        loops.iter().any(|each| each.start > outer.start && each.start < outer.end)
+    };
+    loops.iter().filter(|each| !has_inner(each)).cloned().collect()
+}
+
 /// The machine, as Cranelift names it.
 const TRIPLE: &str = if cfg!(target_arch = "aarch64") {
     "aarch64-unknown-linux-gnu"
@@ -144,6 +164,8 @@ fn flags() -> Result<settings::Flags, settings::SetError> {
     // too.
     flags.set("preserve_frame_pointers", on)?;
     flags.set("unwind_info", off)?;
+    // Where blocks begin, and where they lead to: for loops.
+    flags.set("machine_code_cfg_info", on)?;
     flags.set("enable_verifier", if cfg!(debug_assertions) { on } else { off })?;
     Ok(settings::Flags::new(flags))
 }

@@ -238,9 +238,9 @@ fn install(
     // Exits lead to base code.
     functions.iter().for_each(|function| _ = (to.base)(function));
     let relied_on = facts::observed(&functions, code.kind);
-    let CompiledCode { bytes, request, exits, lines, reliances, .. } = compiled;
+    let CompiledCode { bytes, request, exits, lines, inner_loops, reliances, .. } = compiled;
     let size = bytes.len();
-    let entry = to.memory.publish(|_| Some(bytes))?;
+    let entry = to.memory.publish_loops(&bytes, &inner_loops)?;
     let line = |Line { offset, origin }: Line| CodeLine {
         offset,
         function: facts.of(origin.function),
