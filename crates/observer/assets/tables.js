@@ -219,14 +219,14 @@ function sandboxesTable() {
   const names = ["fuel", "heap", "strands", "messages", "time"];
   return new Table({
     path: "/api/sandboxes",
-    sort: ["number", false],
+    sort: ["name", false],
     empty: "The program has made no sandbox.",
     columns: [
-      { title: "Number", key: "number", number: true, cell: row => text(row.number) },
       { title: "Sandbox", key: "name", cell: row => text(row.name) },
       { title: "State", key: "state", cell: row => row.state },
       ...names.map(name => ({ title: name[0].toUpperCase() + name.slice(1), key: name, number: true,
         cell: row => budgetText(row.budgets[name], name) })),
+      { title: "Number", key: "number", number: true, minor: true, cell: row => text(row.number) },
       { title: "", cell: row => (overview?.control && row.state === "live"
         ? element("button.danger", { type: "button", onclick: () => end(row) }, "End") : "") },
     ],
