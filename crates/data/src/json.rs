@@ -9,7 +9,7 @@ use jiter::{Jiter, JiterError, Peek};
 use num_bigint::BigInt;
 
 use crate::Problem;
-use crate::pace::spend;
+use crate::pace::{hold, spend};
 
 /// Lists and objects may lie in each other this deep.
 pub const DEEPEST: usize = 10_000;
@@ -52,15 +52,74 @@ pub enum Stopped<F> {
 /// How many parts of a text are read at a time.
 const STEP: usize = 64;
 
+/// So many blanks in a row are skipped in one piece; those behind them are left out before.
+const MOST_BLANKS: usize = 1 << 16;
+
 /// Reads a text that is one value, in [pieces](crate::pace).
 pub async fn read<B: Builder>(text: &str, builder: &mut B) -> Result<(), Stopped<B::Failure>> {
-    let mut reader = Reader {
-        text: text.as_bytes(),
-        jiter: Jiter::new(text.as_bytes()),
-        open: Vec::new(),
-        builder,
-    };
+    let text = text.as_bytes();
+    if !may_have_long_blanks(text) {
+        return read_all(text, builder).await;
+    }
+    let (short, cuts) = without_long_blanks(text).await;
+    read_all(&short, builder).await.map_err(|stopped| match stopped {
+        Stopped::Problem(Problem { at, message }) => {
+            let missing: usize = cuts.iter().filter(|cut| cut.at <= at).map(|cut| cut.length).sum();
+            Stopped::Problem(Problem::at(at + missing, message))
+        }
+        other => other,
+    })
+}
+
+async fn read_all<B: Builder>(text: &[u8], builder: &mut B) -> Result<(), Stopped<B::Failure>> {
+    let mut reader = Reader { text, jiter: Jiter::new(text), open: Vec::new(), builder };
     reader.run().await
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Whether there may be more than [`MOST_BLANKS`] in a row: then one of some bytes that are looked at is a blank, and the next one,
+/// too.
+fn may_have_long_blanks(text: &[u8]) -> bool {
+    let mut looked_at = text.iter().step_by(MOST_BLANKS / 2).map(|&byte| is_blank(byte));
+    let mut before = false;
+    looked_at.any(|is_blank| std::mem::replace(&mut before, is_blank) && is_blank)
+}
+
+/// Blanks that are left out.
+struct Cut {
+    /// The place that they were before, in the text without them.
+    at: usize,
+    /// How many there are.
+    length: usize,
+}
+
+/// A text without the blanks that come behind [`MOST_BLANKS`] others, and where they were. Strings stay as they are.
+async fn without_long_blanks(text: &[u8]) -> (Vec<u8>, Vec<Cut>) {
+    let mut short = Vec::with_capacity(text.len());
+    let mut cuts: Vec<Cut> = Vec::new();
+    let (mut is_string, mut is_escaped, mut blanks) = (false, false, 0);
+    for part in text.chunks(STEP * STEP) {
+        hold(short.len());
+        // A byte takes some two nanoseconds.
+        spend(part.len() / 5).await;
+        for &byte in part {
+            blanks = if !is_string && is_blank(byte) { blanks + 1 } else { 0 };
+            if blanks > MOST_BLANKS {
+                match cuts.last_mut() {
+                    Some(cut) if cut.at == short.len() => cut.length += 1,
+                    _ => cuts.push(Cut { at: short.len(), length: 1 }),
+                }
+                continue;
+            }
+            is_string ^= byte == b'"' && !is_escaped;
+            is_escaped = is_string && byte == b'\\' && !is_escaped;
+            short.push(byte);
+        }
+    }
+    (short, cuts)
 }
 
 /// What is open.
@@ -236,5 +295,110 @@ pub fn escape(text: impl Iterator<Item = u32>, into: &mut String) {
             }
             _ => into.push(character),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::at_once;
+
+    /// Writes down what it receives.
+    #[derive(Default)]
+    struct Notes(String);
+
+    impl Notes {
+        fn note(&mut self, what: impl std::fmt::Display) -> Result<(), ()> {
+            self.0 += &format!("{what};");
+            Ok(())
+        }
+    }
+
+    impl Builder for Notes {
+        type Failure = ();
+        fn null(&mut self) -> Result<(), ()> {
+            self.note("null")
+        }
+        fn boolean(&mut self, value: bool) -> Result<(), ()> {
+            self.note(value)
+        }
+        fn integer(&mut self, value: i64) -> Result<(), ()> {
+            self.note(value)
+        }
+        fn large(&mut self, value: BigInt) -> Result<(), ()> {
+            self.note(value)
+        }
+        fn double(&mut self, value: f64) -> Result<(), ()> {
+            self.note(value)
+        }
+        fn text(&mut self, value: &str) -> Result<(), ()> {
+            self.note(format_args!("text {value:?}"))
+        }
+        fn key(&mut self, name: &str) -> Result<(), ()> {
+            self.note(format_args!("key {name:?}"))
+        }
+        fn begin(&mut self) -> Result<(), ()> {
+            self.note("begin")
+        }
+        fn end_list(&mut self) -> Result<(), ()> {
+            self.note("end list")
+        }
+        fn end_object(&mut self) -> Result<(), ()> {
+            self.note("end object")
+        }
+    }
+
+    /// What a text is, and where its mistake is.
+    fn read_text(text: &str) -> (String, Option<usize>) {
+        let mut notes = Notes::default();
+        let place = match at_once(read(text, &mut notes)) {
+            Ok(()) => None,
+            Err(Stopped::Problem(problem)) => Some(problem.at),
+            Err(Stopped::Builder(())) => unreachable!("it does not stop"),
+        };
+        (notes.0, place)
+    }
+
+    /// In place of each `~` come blanks: their number does not matter, but to the places of mistakes.
+    #[test]
+    fn long_blanks_mean_what_short_ones_do() {
+        let texts = [
+            "~[~1~,~{~\"a \\\\\"~:~\"b\\\"  c\"~,~\"\"~:~null~}~,~true~]~",
+            "~12~",
+            "~",
+            "[1~2]",
+            "[1~,~]",
+            "{\"a\"~1}",
+            "{~\"a",
+            "[\"\\x\"~]",
+            "~]",
+            "[1]~x",
+        ];
+        let long = MOST_BLANKS * 2 + 100;
+        for text in texts {
+            let some = " \t\r\n".repeat(MOST_BLANKS / 2 + 25);
+            let (parts, place) = read_text(&text.replace('~', " "));
+            let (long_parts, long_place) = read_text(&text.replace('~', &some));
+            assert_eq!(long_parts, parts, "{text}");
+            let stretched = |place: usize| {
+                let before = text.bytes().take(place).filter(|&byte| byte == b'~').count();
+                place + before * (long - 1)
+            };
+            assert_eq!(long_place.is_some(), place.is_some(), "{text}");
+            if let (Some(place), Some(long_place)) = (place, long_place) {
+                // A mistake may be told at the first of the blanks, or behind them.
+                let bounds = stretched(place.saturating_sub(1))..=stretched(place + 1);
+                assert!(bounds.contains(&long_place), "{text}: {long_place}, {bounds:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn blanks_of_strings_stay() {
+        let text = format!("[\"{}\", 1]", " ".repeat(MOST_BLANKS * 3));
+        assert!(may_have_long_blanks(text.as_bytes()));
+        let (short, cuts) = at_once(without_long_blanks(text.as_bytes()));
+        assert_eq!((short.len(), cuts.len()), (text.len(), 0));
+        assert!(!may_have_long_blanks("[1, 2, 3]".repeat(MOST_BLANKS).as_bytes()));
     }
 }
