@@ -110,7 +110,6 @@ impl Lowering<'_, '_> {
     fn poll(&mut self, inst: Inst) {
         let thread = self.thread();
         let limit = self.b.ins().load(I64, trusted(), thread, self.machine.limit);
-        // One instruction compares the word in memory.
         let is_set = self.b.ins().icmp_imm_s(IntCC::NotEqual, limit, 0);
         if !self.ends_turn(inst) {
             return self.leave_unless(inst, is_set, true, Reason::Poll);
