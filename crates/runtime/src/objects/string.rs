@@ -225,12 +225,25 @@ impl Text {
 
     /// The text for Rust; code points that are no scalar values become U+FFFD.
     pub fn to_rust(self) -> String {
-        if let Some(text) = self.with_ascii(str::to_owned) {
-            return text;
-        }
-        let mut text = String::with_capacity(self.object.length());
-        self.code_points().for_each(|code_point| text.push(character(code_point)));
-        text
+        let of_ascii = self.with_ascii(str::to_owned);
+        of_ascii.unwrap_or_else(|| match self.width {
+            Width::One => self.to_rust_from::<1>(),
+            Width::Two => self.to_rust_from::<2>(),
+            Width::Four => self.to_rust_from::<4>(),
+        })
+    }
+
+    /// As [`Text::to_rust`], for code points of this many bytes.
+    fn to_rust_from<const SIZE: usize>(self) -> String {
+        self.with_bytes(|bytes| {
+            // A code point of one or two bytes takes at most half as much again, if it is a letter at most two or three.
+            let mut text = String::with_capacity(bytes.len() + bytes.len() / 2);
+            for stored in bytes.as_chunks::<SIZE>().0 {
+                let point = std::array::from_fn(|index| stored.get(index).copied().unwrap_or(0));
+                text.push(character(u32::from_le_bytes(point)));
+            }
+            text
+        })
     }
 
     /// The beginning of the text for Rust, and dots if that is not all.
@@ -254,8 +267,8 @@ pub fn make_string(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
     if text.is_ascii() {
         return make(thread, known::STRING, KnownClass::String, text.as_bytes(), Width::One);
     }
-    let code_points: Vec<u32> = text.chars().map(u32::from).collect();
-    make_from_code_points(thread, &code_points)
+    let (bytes, width) = encode_text(text);
+    make(thread, known::STRING, KnownClass::String, &bytes, width)
 }
 
 /// Makes a string with a code point for each byte. *GC point.*
@@ -397,8 +410,7 @@ pub fn loose_symbol(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
 pub const LOOSE_SYMBOL_BYTES: usize = 48;
 
 fn make_symbol(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
-    let code_points: Vec<u32> = text.chars().map(u32::from).collect();
-    let (bytes, width) = encode(&code_points);
+    let (bytes, width) = encode_text(text);
     make(thread, known::SYMBOL, KnownClass::Symbol, &bytes, width)
 }
 
@@ -421,13 +433,40 @@ pub fn made_symbol_object(vm: &Vm, symbol: Symbol) -> Word {
     vm.modules.symbols.object(symbol).expect("the symbol's object was made before")
 }
 
+/// A text as it is stored.
+fn encode_text(text: &str) -> (Vec<u8>, Width) {
+    // The first byte of a character in UTF-8 grows with the character.
+    let largest = text.bytes().max().unwrap_or(0);
+    let width = match largest {
+        ..=0xC3 => Width::One,
+        0xC4..=0xEF => Width::Two,
+        0xF0.. => Width::Four,
+    };
+    (store(text.chars().map(u32::from), text.chars().count(), width), width)
+}
+
 fn encode(code_points: &[u32]) -> (Vec<u8>, Width) {
-    let width = code_points.iter().map(|&point| Width::of(point)).max().unwrap_or(Width::One);
-    let mut bytes = Vec::with_capacity(code_points.len() * width as usize);
-    for point in code_points {
-        bytes.extend_from_slice(&point.to_le_bytes()[..width as usize]);
+    let largest = code_points.iter().copied().max().unwrap_or(0);
+    let width = Width::of(largest);
+    (store(code_points.iter().copied(), code_points.len(), width), width)
+}
+
+/// The bytes of so many code points of this width.
+fn store(code_points: impl Iterator<Item = u32>, count: usize, width: Width) -> Vec<u8> {
+    /// For sizes that the compiler knows.
+    fn collect<const SIZE: usize>(points: impl Iterator<Item = u32>, count: usize) -> Vec<u8> {
+        let mut stored: Vec<[u8; SIZE]> = Vec::with_capacity(count);
+        stored.extend(points.map(|point| {
+            let bytes = point.to_le_bytes();
+            std::array::from_fn::<u8, SIZE, _>(|index| bytes[index])
+        }));
+        stored.into_flattened()
     }
-    (bytes, width)
+    match width {
+        Width::One => collect::<1>(code_points, count),
+        Width::Two => collect::<2>(code_points, count),
+        Width::Four => collect::<4>(code_points, count),
+    }
 }
 
 fn make(
