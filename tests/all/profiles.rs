@@ -20,6 +20,7 @@ pub fn trials() -> Vec<Trial> {
         stacks("with_another_rate", &["--rate=5000"]),
         Trial::test("profiles/tables", tables),
         Trial::test("profiles/forms", forms),
+        Trial::test("profiles/of_many_short_waits", many_waits),
         Trial::test("profiles/of_a_program_that_is_asked_to_end", asked_to_end),
         Trial::test("profiles/refuse_what_they_cannot_write", refused),
     ]
@@ -64,6 +65,30 @@ fn tables() -> Result<(), Failed> {
     match parts.iter().find(|part| !text.contains(**part)) {
         Some(part) => Err(format!("{part} is not in\n{text}").into()),
         None => Ok(()),
+    }
+}
+
+/// Of many waits few are measured, and the counts come near the truth; the long wait has its own time.
+fn many_waits() -> Result<(), Failed> {
+    let run = Run::new(["profile", "--workers=1", "tests/profiles/many_waits.ns"]);
+    let result = run.execute();
+    // A row has the time, its unit, the count, the longest wait and its unit, and the cause.
+    let count = |cause: &str| -> u64 {
+        let rows = result.error.lines().filter(|line| line.contains(cause));
+        let counts = rows.filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
+        counts.sum()
+    };
+    let (values, messages) = (count("  a channel #"), count("  a turn of vat "));
+    let sleeps = count("  a time, at block in ManyWaits>>main:");
+    // Waits that took long since others had the processor stand for themselves alone.
+    let is_right = result.exit == 0
+        && result.output == "0\n"
+        && (200_000..=404_000).contains(&values)
+        && (100_000..=203_000).contains(&messages)
+        && sleeps == 1;
+    match is_right {
+        true => Ok(()),
+        false => Err(format!("{values}, {messages}, {sleeps}: {result:?}").into()),
     }
 }
 

@@ -255,6 +255,7 @@ impl Machine {
     pub(crate) fn take_sampler(&mut self) {
         self.thread.sampler = self.vm.sampling.sampler(self.thread.worker_index());
         self.thread.mutator.report_memory();
+        self.thread.look_for_observers();
     }
 }
 

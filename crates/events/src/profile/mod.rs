@@ -1,10 +1,10 @@
 //! Profiles: where a program spends its time, where it makes objects, and what its strands wait for. The runtime takes
-//! samples, and notes waits as [events](crate::table); the command line writes what became of them.
+//! samples, and measures some waits; the command line writes what became of them.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`samples`] | the samples of one native thread, as a tree of stacks |
-//! | [`waits`] | a reader of events that adds up the time waited |
+//! | [`waits`] | the time that strands and messages have waited |
 //! | [`texts`] | the same with names, all threads together |
 //! | [`summary`] | the tables for a terminal |
 //! | [`collapsed`], [`flame`], [`pprof`], [`firefox`] | the forms for other tools |
@@ -23,4 +23,3 @@ mod tests;
 
 pub use samples::Samples;
 pub use texts::Profile;
-pub use waits::Waits;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::waits::Waits;
 use crate::record::Track;
 
 /// A place in the code: the address of a function, and the index of an instruction.
@@ -54,6 +55,8 @@ pub struct Samples {
     pub allocated: HashMap<Node, u64>,
     /// The number of periods without work.
     pub idle: u64,
+    /// The waits that have ended on the thread.
+    pub waits: Waits,
 }
 
 /// The most frames of a stack that are kept, from the innermost one: deeper ones are under one frame without a function.

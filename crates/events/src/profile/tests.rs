@@ -2,7 +2,7 @@
 
 use super::samples::{Sample, Samples, State};
 use super::texts::{Frame, Places, Profile};
-use super::waits::{Cause, Table, Waited};
+use super::waits::Cause;
 use super::{collapsed, firefox, flame, pprof, summary};
 use crate::record::Track;
 use crate::table::Reason;
@@ -35,8 +35,9 @@ fn profile() -> Profile {
     samples.allocated.insert(node, 3 << 20);
     samples.idle = 7;
     let cause = Cause { reason: Reason::Lock as u64, entity: 0xab, site: 9 };
-    let waits = Table::from([(cause, Waited { count: 3, time: 2_500_000, longest: 2_000_000 })]);
-    Profile::new(1_000_000, &[&samples], &waits, &Numbers)
+    samples.waits.add(cause, 2_000_000, 1);
+    samples.waits.add(cause, 250_000, 2);
+    Profile::new(1_000_000, &[&samples], &Numbers)
 }
 
 #[test]

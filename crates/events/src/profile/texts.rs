@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::samples::{Place, Samples, State};
-use super::waits::{Table, Waited};
+use super::waits::{Waited, Waits};
 use crate::record::Track;
 use crate::table::Reason;
 
@@ -75,12 +75,13 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of these samples and waits.
-    pub fn new(period: u64, all: &[&Samples], waits: &Table, places: &dyn Places) -> Profile {
+    /// The profile of these samples.
+    pub fn new(period: u64, all: &[&Samples], places: &dyn Places) -> Profile {
         let mut profile = Profile { period, ..Profile::default() };
-        let mut known = HashMap::new();
+        let (mut known, mut waits) = (HashMap::new(), Waits::default());
         for samples in all {
             profile.add(samples, &mut known, places);
+            waits.add_all(&samples.waits);
         }
         profile.stacks.sort_by_key(|stack| stack.time);
         profile.allocated.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));

@@ -1,15 +1,9 @@
-//! The time that strands have waited, by what they waited for, and that messages have waited for their turns: a reader of
-//! events. It pairs the events that a strand waits with those that it goes on, and those that a message is sent with those
-//! that it is received.
+//! The time that strands have waited, by what they waited for, and that messages have waited for their turns. The runtime
+//! measures some of the waits, and [adds](Waits::add) each with its weight.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use parking_lot::Mutex;
-
-use crate::log::Sink;
-use crate::record::{Record, Track, vat_of_message};
-use crate::table::{Kind, Reason};
+use crate::table::Reason;
 
 /// What strands have waited for: why, at which entity, by the call at which site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -36,95 +30,61 @@ pub struct Waited {
     pub count: u64,
     /// Their time, in nanoseconds.
     pub time: u64,
-    /// That of the longest one.
+    /// That of the longest one that was measured.
     pub longest: u64,
 }
 
-/// The kinds of events that the reader needs.
-pub const KINDS: [Kind; 4] =
-    [Kind::StrandBlocked, Kind::StrandResumed, Kind::MessageSent, Kind::MessageReceived];
-
 /// All waits that have ended.
-pub type Table = HashMap<Cause, Waited>;
-
-/// See the head of the file. The table is shared with the one that shows it.
-pub struct Waits {
-    waiting: HashMap<Track, (u64, Cause)>,
-    messages: HashMap<u64, (u64, Cause)>,
-    table: Arc<Mutex<Table>>,
-}
+#[derive(Clone, Default, Debug)]
+pub struct Waits(HashMap<Cause, Waited>);
 
 impl Waits {
-    /// A reader, and its table.
-    pub fn new() -> (Waits, Arc<Mutex<Table>>) {
-        let table = Arc::new(Mutex::default());
-        (
-            Waits { waiting: HashMap::new(), messages: HashMap::new(), table: Arc::clone(&table) },
-            table,
-        )
-    }
-}
-
-impl Waits {
-    fn add(&self, cause: Cause, time: u64) {
-        let mut table = self.table.lock();
-        let waited = table.entry(cause).or_default();
-        waited.count += 1;
-        waited.time += time;
+    /// Adds a wait that has taken so many nanoseconds, and stands for this many.
+    pub fn add(&mut self, cause: Cause, time: u64, weight: u32) {
+        let waited = self.0.entry(cause).or_default();
+        waited.count += u64::from(weight);
+        waited.time += time * u64::from(weight);
         waited.longest = waited.longest.max(time);
     }
-}
 
-impl Sink for Waits {
-    fn take(&mut self, _: u32, record: &Record) {
-        match record.kind {
-            Kind::StrandBlocked => {
-                let [reason, entity, site] = record.fields;
-                self.waiting.insert(record.track, (record.time, Cause { reason, entity, site }));
-            }
-            Kind::StrandResumed => {
-                let Some((since, cause)) = self.waiting.remove(&record.track) else { return };
-                self.add(cause, record.time.saturating_sub(since));
-            }
-            Kind::MessageSent => {
-                let [message, site, _] = record.fields;
-                let (reason, entity) = (Reason::Turn as u64, vat_of_message(message));
-                self.messages.insert(message, (record.time, Cause { reason, entity, site }));
-            }
-            Kind::MessageReceived => {
-                let Some((since, cause)) = self.messages.remove(&record.fields[0]) else { return };
-                self.add(cause, record.time.saturating_sub(since));
-            }
-            _ => {}
+    /// Adds those of another native thread.
+    pub fn add_all(&mut self, other: &Waits) {
+        for (&cause, others) in &other.0 {
+            let waited = self.0.entry(cause).or_default();
+            waited.count += others.count;
+            waited.time += others.time;
+            waited.longest = waited.longest.max(others.longest);
         }
     }
 
-    fn lost(&mut self, _: u32, _: u64) {}
+    /// Each cause, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Cause, &Waited)> {
+        self.0.iter()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::message;
 
     #[test]
     fn waits_are_added_up_by_cause() {
-        let (mut waits, table) = Waits::new();
         let cause = Cause { reason: Reason::Lock as u64, entity: 4, site: 8 };
-        let mut note = |time, kind, track, fields| {
-            waits.take(0, &Record { time, kind, track, fields });
-        };
-        let fields = [cause.reason, cause.entity, cause.site];
-        note(10, Kind::StrandBlocked, Track::Strand(1), fields);
-        note(12, Kind::StrandBlocked, Track::Vat(1), fields);
-        note(15, Kind::StrandResumed, Track::Strand(1), [1, 0, 0]);
-        note(16, Kind::StrandResumed, Track::Strand(1), [1, 0, 0]);
-        note(32, Kind::StrandResumed, Track::Vat(1), [2, 0, 0]);
-        note(40, Kind::MessageSent, Track::Vat(1), [message(7, 3), 8, 1]);
-        note(45, Kind::MessageReceived, Track::Worker, [message(7, 3), 0, 0]);
-        let sent = Cause { reason: Reason::Turn as u64, entity: 7, site: 8 };
-        let table = table.lock();
-        assert_eq!(table[&cause], Waited { count: 2, time: 25, longest: 20 });
-        assert_eq!(table[&sent], Waited { count: 1, time: 5, longest: 5 });
+        let other = Cause { reason: Reason::Turn as u64, entity: 2, site: 5 };
+        let (mut one, mut two) = (Waits::default(), Waits::default());
+        one.add(cause, 5, 1);
+        one.add(cause, 3, 10);
+        two.add(cause, 7, 1);
+        two.add(other, 15, 2);
+        one.add_all(&two);
+        let mut all: Vec<(Cause, Waited)> =
+            one.iter().map(|(&cause, &waited)| (cause, waited)).collect();
+        all.sort_unstable_by_key(|(cause, _)| *cause);
+        let mut expected = [
+            (cause, Waited { count: 12, time: 42, longest: 7 }),
+            (other, Waited { count: 2, time: 30, longest: 15 }),
+        ];
+        expected.sort_unstable_by_key(|(cause, _)| *cause);
+        assert_eq!(all, expected);
     }
 }

@@ -18,6 +18,7 @@ use crate::objects::far_reference::far_reference;
 use crate::state::strand::{self, Role, StrandRef};
 use crate::state::thread::{Stop, Thread};
 use crate::state::vat::VatRef;
+use crate::state::waits;
 
 /// If the strand that runs here has ended a plain turn, and the vat's next turn is to follow, begins that. Answers whether it
 /// did. *GC point.*
@@ -31,6 +32,7 @@ pub(super) fn go_on(thread: &mut Thread) -> bool {
     if thread.watch.counts && !thread.only_records() {
         vat.count_taken();
     }
+    waits::message_taken(thread, vat, message);
     if thread.is_recording() {
         thread.begin_tape(vat, message);
         thread.begin_counting(strand);

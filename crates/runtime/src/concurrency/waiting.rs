@@ -39,6 +39,7 @@ use crate::state::strand::waiter;
 use crate::state::strand::{self, Claimed, Delivery, Model, Running, Standing, StrandRef, Wait};
 use crate::state::sync::spin;
 use crate::state::thread::{Thread, allocated};
+use crate::state::waits::{self, Timing};
 
 /// The slot that is the lock, in every object that has one.
 pub const LOCK: usize = 0;
@@ -153,6 +154,9 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     running.stand_at(thread.state, standing);
     running.set_site(thread.call_site);
     running.set_parked_at(thread.ticks);
+    if thread.watch.profiles {
+        waits::parks(thread, &running);
+    }
     if thread.transaction.is_some() {
         set_transaction_aside(thread, &running);
     }
@@ -191,6 +195,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     thread.vm.concurrency().timers.cancel(thread.vm, &claimed);
     claimed.set_running(thread.worker_index());
     thread.transaction = claimed.take_transaction().or_else(|| thread.transaction.take());
+    claimed.set_timing(Timing::None);
     thread.unpark(claimed);
     thread.note_resumed();
     true

@@ -45,6 +45,7 @@ use crate::state::strand::{
 use crate::state::thread::{Stop, Thread, Window, bottom};
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
+use crate::state::waits;
 
 /// How long a program whose end is near may go on.
 const LAST_GRACE: Duration = Duration::from_secs(10);
@@ -243,6 +244,7 @@ fn run_on(thread: &mut Thread) {
 /// Runs a turn on a strand that is kept for the next one, unless it parks.
 fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     vat.note_received(thread);
+    waits::message_taken(thread, vat, message);
     backlog::take(thread, vat, message);
     let Some(message) = promises::attend(thread, vat, message) else { return };
     vat.note_turn(thread, message, message.element(messages::RECEIVER));

@@ -93,7 +93,7 @@ impl Requests {
     /// Adds a request.
     #[inline]
     pub fn add(&self, request: Request) {
-        self.0.fetch_or(request as u8, Ordering::Relaxed);
+        self.0.fetch_or(request as u8, Ordering::Release);
     }
 
     /// Whether there is any.
@@ -108,9 +108,43 @@ impl Requests {
         self.0.load(Ordering::Relaxed) & !(Request::PollAlways as u8) != 0
     }
 
-    /// The thread polls: only [`Request::PollAlways`] stays. Answers whether the strand is to give way.
+    /// The thread polls, and heeds these requests now. Answers whether the strand is to give way.
     pub fn take(&self) -> bool {
-        let asked = self.0.fetch_and(Request::PollAlways as u8, Ordering::Relaxed);
+        let taken = Request::GiveWay as u8 | Request::AskScheduler as u8;
+        let asked = self.0.fetch_and(!taken, Ordering::Relaxed);
         asked & Request::GiveWay as u8 != 0
+    }
+
+    /// The thread takes a sample after this, if there is one to take, and sees all periods that were counted before the request.
+    pub fn take_sample(&self) {
+        if self.0.load(Ordering::Relaxed) & Request::Sample as u8 != 0 {
+            self.0.fetch_and(!(Request::Sample as u8), Ordering::Acquire);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_that_is_asked_for_during_a_poll_is_taken_at_the_next_one() {
+        let requests = Requests::new(false);
+        requests.add(Request::Sample);
+        requests.take_sample();
+        assert!(!requests.has_any());
+        requests.add(Request::GiveWay);
+        requests.add(Request::Sample);
+        assert!(requests.take());
+        assert!(requests.has_new());
+        requests.take_sample();
+        assert!(!requests.has_any() && !requests.take());
+    }
+
+    #[test]
+    fn polling_always_stays() {
+        let requests = Requests::new(true);
+        requests.add(Request::AskScheduler);
+        assert!(!requests.take() && requests.has_any() && !requests.has_new());
     }
 }

@@ -45,4 +45,5 @@ pub mod tracing;
 pub mod transactions;
 pub mod vat;
 pub mod vm;
+pub mod waits;
 pub mod work;

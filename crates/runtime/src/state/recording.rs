@@ -44,6 +44,8 @@ pub struct Watch {
     pub epoch: u32,
     /// Whether messages are counted in their mailboxes.
     pub counts: bool,
+    /// Whether [waits](crate::state::waits) are measured for a profile.
+    pub profiles: bool,
     /// The last byte of the [epoch](squall_events::Log::epoch) of the log, when the thread looked last.
     pub log_epoch: u8,
 }
@@ -56,6 +58,7 @@ impl Thread {
         self.watch.only_records =
             !is_seen && matches!(self.tape.as_deref(), Some(Tape::Records(_)));
         self.watch.repeats = matches!(self.tape.as_deref(), Some(Tape::Replays(_)));
+        self.watch.profiles = self.sampler.is_some();
         self.watch.counts = self.watch.is_on || self.vm.events.counts_messages();
         self.watch.log_epoch = self.vm.events.epoch() as u8;
     }
@@ -189,9 +192,13 @@ pub fn number_of_site(site: Option<&'static Site>) -> u64 {
 /// The address of the program's call that is in progress, or of the library's own if no activation of the program is near; or
 /// 0. The state must be saved.
 pub fn number_of_call(thread: &Thread) -> u64 {
+    number_of_call_in(thread, thread.call_site)
+}
+
+/// As [`number_of_call`], when this is the call.
+pub fn number_of_call_in(thread: &Thread, call: Option<&'static Site>) -> u64 {
     let is_of_program =
         |site: &Site| !site.function.is_null() && !site.function().module.bytecode.is_image();
-    let call = thread.call_site;
     if call.is_some_and(is_of_program) {
         return number_of_site(call);
     }
@@ -199,7 +206,7 @@ pub fn number_of_call(thread: &Thread) -> u64 {
 }
 
 /// The address of the site that has sent a message, or 0.
-fn site_of_message(message: Object) -> u64 {
+pub(crate) fn site_of_message(message: Object) -> u64 {
     let kind = message.element(vat::KIND);
     // The kinds that are no sites are small.
     let is_site = kind.is_small_integer() && kind.bits() > 1 << 16;

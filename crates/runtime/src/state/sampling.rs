@@ -18,12 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use squall_events::profile::samples::{Place, Sample, State as How};
 use squall_events::profile::texts::{Frame, Places};
+use squall_events::profile::waits::Cause;
 use squall_events::{Names, Track, profile::Samples};
 
 use crate::model::function::Function;
 use crate::state::recording::{VmNames, now, track_of};
 use crate::state::stack::Activation;
 use crate::state::thread::Thread;
+use crate::state::waits::Begun;
 
 /// The part of a thread that the ticker knows.
 pub struct Sampler {
@@ -40,6 +42,8 @@ pub struct Sampler {
 pub struct Sampling {
     is_on: AtomicBool,
     all: Mutex<Vec<Arc<Mutex<Samples>>>>,
+    /// The waits that are measured.
+    pub begun: Begun,
 }
 
 impl Sampling {
@@ -79,6 +83,11 @@ impl Sampler {
         self.pending.fetch_add(1, Ordering::Relaxed) == 0
     }
 
+    /// A wait that stands for so many has ended.
+    pub(crate) fn add_wait(&self, cause: Cause, time: u64, weight: u32) {
+        self.samples.lock().waits.add(cause, time, weight);
+    }
+
     /// The thread has nothing to run, or has again.
     pub fn set_idle(&self, is_idle: bool) {
         self.is_idle.store(is_idle, Ordering::Relaxed);
@@ -90,18 +99,24 @@ impl Sampler {
 
 /// The thread, whose state is saved, has come to a place for samples: it takes one, if periods have passed.
 #[inline]
-pub fn take(thread: &Thread, how: How) {
-    if let Some(sampler) = &thread.sampler {
-        take_in(thread, sampler, how);
+pub fn take(thread: &mut Thread, how: How) {
+    if thread.sampler.is_some() {
+        take_in(thread, how);
     }
 }
 
 #[cold]
-fn take_in(thread: &Thread, sampler: &Sampler, how: How) {
+fn take_in(thread: &mut Thread, how: How) {
+    let Some(sampler) = &thread.sampler else { return };
+    // The request goes first: if a period passes from here on, the thread is asked again, or the sample has its weight.
+    thread.requests.take_sample();
     let weight = sampler.pending.swap(0, Ordering::Relaxed);
     if weight == 0 {
         return;
     }
+    // The waits of a strand that runs for long without a look at the run queues are told by this.
+    thread.ticks = thread.vm.ticks();
+    thread.choices.end_periods(weight);
     let strand = thread.running_strand();
     let track = strand.map_or(Track::Worker, |strand| track_of(thread.vm, strand));
     let mut samples = sampler.samples.lock();

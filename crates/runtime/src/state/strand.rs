@@ -40,8 +40,6 @@ use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::state::affinity::{Affinity, Home};
 use crate::state::anchor::Anchor;
-use crate::state::fences;
-use crate::state::recording;
 use crate::state::roots::RootWord;
 use crate::state::sandbox::{Sandbox, SandboxRef};
 use crate::state::stack::{Activation, Bottom, Stack};
@@ -49,6 +47,8 @@ use crate::state::thread::{SavedState, State, Stop, Thread, allocated};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared;
 use crate::state::vat::VatRef;
+use crate::state::waits::Timing;
+use crate::state::{fences, recording};
 
 mod held;
 pub mod status;
@@ -241,6 +241,8 @@ pub struct Strand {
     is_held: AtomicBool,
     /// Whether a recording tells of its beginning: see [`crate::state::replays`].
     is_told: AtomicBool,
+    /// Whether it has parked while a [profile](crate::state::waits) is made.
+    timing: Shown<Timing>,
     /// Which of [`SIZES`] it has.
     size: u8,
 }
@@ -749,6 +751,7 @@ impl Strand {
             is_exposed: AtomicBool::new(false),
             is_held: AtomicBool::new(false),
             is_told: AtomicBool::new(false),
+            timing: Shown::new(Timing::None),
             touched: AtomicBool::new(false),
             model: Shown::new(Model::Exclusive),
             role: Shown::new(Role::Other),

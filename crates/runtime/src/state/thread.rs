@@ -40,6 +40,7 @@ use crate::state::transactions::record::Transaction;
 use crate::state::transactions::statistics::Tally;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
+use crate::state::waits::{self, Choices};
 
 /// The registers of a tier, saved.
 #[derive(Clone, Copy)]
@@ -297,6 +298,8 @@ pub struct Thread {
     pub port: Option<Port>,
     /// The samples that it takes for a profile, if there is to be one.
     pub sampler: Option<Box<Sampler>>,
+    /// The waits that it measures for the profile.
+    pub choices: Choices,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -357,9 +360,8 @@ impl Thread {
 
     fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
-        let context = place.as_ptr() as usize;
         // SAFETY: at each GC point, words live in frames, messages and other roots; none comes before the thread is in its place.
-        let mutator = unsafe { vm.heap.attach(context) };
+        let mutator = unsafe { vm.heap.attach(place.as_ptr() as usize) };
         Thread::introduced(Box::write(
             place,
             Thread {
@@ -393,6 +395,7 @@ impl Thread {
                 metering: Metering { code_key: hashing::code_key(), ..Metering::default() },
                 port: vm.events.port(worker.id().index() as u32),
                 sampler: vm.sampling.sampler(worker.id().index() as u32),
+                choices: Choices::default(),
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -618,6 +621,7 @@ impl Thread {
     pub fn enter_strand(&mut self, claimed: Claimed) {
         let strand = claimed.strand();
         self.begin_state(strand);
+        self.note_wait(&claimed);
         self.sandbox = strand.sandbox();
         if let Some(sandbox) = self.sandbox {
             sandbox::begin_metering(self, sandbox);
@@ -658,6 +662,7 @@ impl Thread {
         }
         debug_assert!(self.transaction.is_none(), "the strand that ran was in none");
         self.begin_state(strand);
+        self.note_wait(&claimed);
         if claimed.has_transaction() {
             self.transaction = claimed.take_transaction();
         }
@@ -685,6 +690,7 @@ impl Thread {
         );
         debug_assert!(self.sandbox.is_none() && claimed.is_plain());
         self.begin_state(claimed.strand());
+        self.note_wait(&claimed);
         let limit = claimed.stack().limit();
         let vat = claimed.vat();
         self.running = Some(claimed.run());
@@ -701,6 +707,14 @@ impl Thread {
         self.is_parked = false;
         self.made = 0;
         self.window = Window::NONE;
+    }
+
+    /// The strand whose state this is now goes on: a profile learns how long it has waited.
+    #[inline(always)]
+    fn note_wait(&self, claimed: &Claimed) {
+        if self.watch.profiles {
+            waits::goes_on(self, claimed);
+        }
     }
 
     /// Called when the running strand has sent a message or started a process. A strand that sends many messages gives

@@ -52,7 +52,9 @@ use crate::state::thread::{Thread, allocated};
 use crate::state::transactions::Transactions;
 use crate::state::transactions::memory::Memory;
 use crate::state::vm::Vm;
+use crate::state::waits;
 
+mod numbers;
 mod ownership;
 
 use ownership::{Content, Locked, Ownership, Ready};
@@ -130,6 +132,7 @@ struct OwnersPart {
     posted: AtomicU64,
     count: AtomicU64,
     /// In a [recording](crate::state::replays): the key of its last item, times 4; 1 if that is open; 2 if items count their polls.
+    /// In a [profile](crate::state::waits): how many messages in the mailbox are measured.
     item: AtomicU64,
 }
 
@@ -304,6 +307,7 @@ impl VatRef {
     /// Puts a message into the mailbox of a locked vat.
     #[inline(always)]
     fn append(self, thread: &mut Thread, locked: LockedVat, message: Object) {
+        waits::message_posted(thread, self, message);
         self.change_room(thread, -1);
         match self.slot(slots::LAST).as_object() {
             Some(last) => last.set_element(&mut thread.mutator, NEXT, message.word()),
@@ -734,81 +738,6 @@ impl VatRef {
         let memory = self.memory();
         self.memory.store(std::ptr::null_mut(), Ordering::Relaxed);
         memory
-    }
-
-    /// Its number in events.
-    pub fn number(self, vm: &Vm) -> u64 {
-        match self.owners.number.load(Ordering::Relaxed) {
-            0 => self.take_number(vm),
-            number => number,
-        }
-    }
-
-    #[cold]
-    fn take_number(self, vm: &Vm) -> u64 {
-        let new = vm.events.number_vat();
-        let taken =
-            self.owners.number.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
-        taken.err().unwrap_or(new)
-    }
-
-    /// Begins another life.
-    fn forget_numbers(self) {
-        let owners = &self.owners;
-        for count in [&owners.number, &owners.posted, &owners.count, &owners.item] {
-            count.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a message that is put into the mailbox; answers how many are there. The vat is locked.
-    pub(crate) fn count_posted(self) -> u64 {
-        let posted = self.posted() + 1;
-        // Stored under the lock only.
-        self.owners.posted.store(posted, Ordering::Relaxed);
-        posted.saturating_sub(self.count_of_taken())
-    }
-
-    /// Counts a message that was taken from the mailbox; answers how many are left. For the owner.
-    pub(crate) fn count_taken(self) -> u64 {
-        let taken = self.count_of_taken() + 1;
-        self.owners.count.store(taken, Ordering::Relaxed);
-        self.posted().saturating_sub(taken)
-    }
-
-    pub(crate) fn posted(self) -> u64 {
-        self.owners.posted.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn count_of_taken(self) -> u64 {
-        self.owners.count.load(Ordering::Relaxed)
-    }
-
-    /// Begins another item of a recording; answers its key. For the owner, as are the next two.
-    #[inline]
-    pub(crate) fn begin_item(self) -> u64 {
-        let item = (self.owners.item.load(Ordering::Relaxed) | 1) + 4;
-        self.owners.item.store(item, Ordering::Relaxed);
-        item >> 2
-    }
-
-    /// The key of the item that is open.
-    pub(crate) fn open_item(self) -> Option<u64> {
-        let item = self.owners.item.load(Ordering::Relaxed);
-        (item & 1 != 0).then_some(item >> 2)
-    }
-
-    /// Whether its items count their polls. From `set_counted` on they do: no exclusive strand runs elsewhere then.
-    pub(crate) fn is_counted(self) -> bool {
-        self.owners.item.load(Ordering::Relaxed) & 2 != 0
-    }
-
-    pub(crate) fn set_counted(self) {
-        self.owners.item.fetch_or(2, Ordering::Relaxed);
-    }
-
-    /// The item is over.
-    pub(crate) fn close_item(self) {
-        self.owners.item.store(self.owners.item.load(Ordering::Relaxed) & !1, Ordering::Relaxed);
     }
 
     /// Whether a worker will run it, or look at it.

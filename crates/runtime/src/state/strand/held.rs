@@ -38,6 +38,7 @@ use crate::state::thread::{State, Stop};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::Shared;
 use crate::state::vat::{Vat, VatRef};
+use crate::state::waits::Timing;
 use crate::state::work::Works;
 
 /// A cell of a strand that belongs to the party with the right to the strand.
@@ -124,6 +125,19 @@ impl Byte for Role {
         use Role::*;
         const ALL: [Role; 7] = [Typed, Branch, Maker, Process, Loader, Main, Other];
         ALL.get(usize::from(byte)).copied().unwrap_or(Other)
+    }
+}
+
+impl Byte for Timing {
+    #[inline(always)]
+    fn to_byte(self) -> u8 {
+        self as u8
+    }
+
+    #[inline(always)]
+    fn of_byte(byte: u8) -> Timing {
+        const ALL: [Timing; 3] = [Timing::None, Timing::Waits, Timing::Measured];
+        ALL.get(usize::from(byte)).copied().unwrap_or(Timing::None)
     }
 }
 
@@ -375,6 +389,12 @@ impl Held {
         self.strand.site.0.set(site);
     }
 
+    /// The call that it waits in.
+    #[inline(always)]
+    pub fn site(&self) -> Option<&'static Site> {
+        self.strand.site.0.get()
+    }
+
     /// The call that it has waited in.
     #[inline(always)]
     pub fn take_site(&self) -> Option<&'static Site> {
@@ -471,6 +491,16 @@ impl Held {
     #[inline(always)]
     pub fn set_parked_at(&self, ticks: u32) {
         self.strand.parked_at.store(ticks, Relaxed);
+    }
+
+    /// Whether it has parked, for a profile.
+    pub fn timing(&self) -> Timing {
+        self.strand.timing.get()
+    }
+
+    /// Notes whether it has parked, for a profile.
+    pub fn set_timing(&self, timing: Timing) {
+        self.strand.timing.set(timing);
     }
 
     /// Notes the place of its timer, plus 1, or 0.
