@@ -129,6 +129,7 @@ fn a_machine_inside_of_this_process() {
     native_functions_are_called(&vm, &guest);
     native_threads_meet_processes(&vm, &guest);
     sandboxes_end_alone(&vm, &guest, &output);
+    large_answers_are_refused(&vm);
     objects_are_released(&vm, &guest);
     assert_eq!(vm.end(7), 7);
     assert_eq!(vm.call(&guest, "sum", &[]), Err(Error::Ended(Some(7))));
@@ -375,6 +376,30 @@ fn sandboxes_end_alone(vm: &Vm, guest: &Value, output: &Recorder) {
     assert_eq!(other.terminate(), Ok(false));
     assert_eq!(other.reason(), Ok(Reason::Terminated));
     assert!(output.0.lock().unwrap().contains("used up its fuel"));
+}
+
+/// A list with 1000 times the same list, 1000 times over: small in its sandbox, but not outside.
+const LARGE: &str = r#"
+export "list" $list
+function $list "list" (0) -> list<list<list<i64>>> {
+    registers list<i64>, list<list<i64>>, list<list<list<i64>>>, i64
+    load_raw r3, i64 1000
+    empty r0
+    fill_list r1, r3, r0
+    fill_list r2, r3, r1
+    return r2
+}
+"#;
+
+/// An answer that is too large to leave a sandbox is the guest's mistake: the host has as much memory as before.
+fn large_answers_are_refused(vm: &Vm) {
+    let budgets = Budgets { heap: Some(6 << 20), ..Budgets::default() };
+    let sandbox = vm.sandbox("large", budgets, &[]).expect("a sandbox");
+    let module = sandbox.load("large.sqasm", FileKind::Assembly, LARGE.as_bytes());
+    let arguments = [Value::Text("list".to_owned()), Value::List(Vec::new())];
+    let answer = vm.call(&module.expect("it links"), "call:with:", &arguments);
+    let Err(Error::Exception { class, .. }) = answer else { panic!("{answer:?}") };
+    assert_eq!(class, "MessageTooLarge");
 }
 
 fn objects_are_released(vm: &Vm, guest: &Value) {

@@ -194,14 +194,8 @@ pub fn begin(thread: &mut Thread, call: Call) {
     let known = vat.as_ref().ok().copied();
     let begun = vat.and_then(|vat| start(thread, &selector, vat, place, answer.clone(), None));
     if let Err(failure) = begun {
-        let refusal = match failure.reason {
-            FailureReason::OutOfMemory => Refusal::OutOfMemory,
-            // There may be no strand more in the vat's sandbox.
-            FailureReason::Elsewhere => terminated(known),
-            _ => Refusal::Argument,
-        };
         // A native thread that no longer waits does not receive it.
-        _ = answer.send(Err(refusal));
+        _ = answer.send(Err(refusal(&failure, known)));
     }
 }
 
@@ -293,7 +287,9 @@ pub(crate) fn settle(
     let main = vm.main_vat();
     let answer = match (ending, pending.refusal) {
         (Ending::Returned, None) => match vat.or(main) {
-            Some(vat) => value::to_native(thread, word, vat).map_err(|_| Refusal::OutOfMemory),
+            Some(vat) => {
+                value::to_native(thread, word, vat).map_err(|failure| refusal(&failure, Some(vat)))
+            }
             None => Err(Refusal::Argument),
         },
         (Ending::Returned, Some(refusal)) => Err(described(refusal, word)),
@@ -306,6 +302,20 @@ pub(crate) fn settle(
     };
     // A native thread that no longer waits does not receive it.
     _ = pending.answer.send(answer);
+}
+
+/// Why a call cannot begin in this vat, or its answer cannot leave it.
+fn refusal(failure: &Failure, vat: Option<VatRef>) -> Refusal {
+    match failure.reason {
+        FailureReason::OutOfMemory => Refusal::OutOfMemory,
+        // There may be no strand more in the vat's sandbox.
+        FailureReason::Elsewhere => terminated(vat),
+        FailureReason::MessageTooLarge => {
+            let class = "MessageTooLarge".to_owned();
+            Refusal::Exception { text: class.clone(), class, trace: String::new() }
+        }
+        _ => Refusal::Argument,
+    }
 }
 
 /// Why a strand of this vat was ended.
