@@ -26,6 +26,7 @@
 //! | `vsix` | the extension for Visual Studio Code, as a file |
 //! | `dist` | what a release consists of: archive, packages, image, lists; the library for C and C++ |
 //! | `back` | measures how long the debugger takes to go back in a run of ten seconds |
+//! | `overheads` | measures what profiles, recordings, the observer and traces cost |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
@@ -45,6 +46,7 @@ mod library;
 mod load;
 mod markdown;
 mod notices;
+mod overheads;
 mod postgres;
 mod recordings;
 mod schedulers;
@@ -95,6 +97,8 @@ enum Command {
     Recordings(recordings::Arguments),
     /// Measure how long the debugger takes to go back
     Back(back::Arguments),
+    /// Measure what profiles, recordings, the observer and traces cost
+    Overheads(overheads::Arguments),
     /// Random histories of transactions, under very many schedules
     Histories(histories::Arguments),
     /// A program of mixed load, for minutes
@@ -136,6 +140,7 @@ fn main() -> ExitCode {
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Recordings(arguments) => recordings::run(&arguments),
         Command::Back(arguments) => back::run(&arguments),
+        Command::Overheads(arguments) => overheads::run(&arguments),
         Command::Histories(arguments) => histories::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
