@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering, fence};
+use std::sync::atomic::AtomicU8;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
@@ -139,16 +139,16 @@ impl Compiler {
         }
     }
 
-    /// Drops the machine code of functions, and the units that they are part of. All mutators stand.
+    /// Drops the machine code of functions, and the units that they are part of. All mutators stand. Code that is in the making
+    /// comes into use before, or not at all.
     pub fn forget(&self, functions: &[&'static Function]) {
+        let _one = self.lock.lock();
         for function in functions {
             for kind in CodeKind::ALL {
                 function.native(kind).forget(self.stubs.cold_entry as *const ());
             }
             function.sites.iter().for_each(|site| site.set_resumption(0));
         }
-        // Pairs with the fence of `optimise`, which sees that a function was given up unless its unit is in the history here.
-        fence(Ordering::SeqCst);
         for MadeUnit { code, unit } in self.history.made().units {
             if optimised::has_given_up(unit, code.kind) {
                 optimised::remove_unit(code, unit);
@@ -190,7 +190,9 @@ impl Compiler {
         let code = order.code;
         let vm = order.vm;
         let base = |function| make(vm, function, code.kind);
+        let begin = |unit, begin: &mut dyn FnMut()| self.begin_unit(code, unit, begin);
         let install = Install {
+            begin: &begin,
             stubs: &self.stubs,
             memory: &self.memory,
             base: &base,
@@ -201,18 +203,27 @@ impl Compiler {
         };
         let begun = Instant::now();
         let unit = optimised::optimise(optimiser, order, &install);
-        self.history.add_unit(code, unit, begun.elapsed());
-        // Pairs with the fence of `forget`.
-        fence(Ordering::SeqCst);
-        let unit = unit.filter(|unit| {
-            !optimised::has_given_up(unit, code.kind) || {
-                optimised::remove_unit(code, unit);
-                false
-            }
-        });
+        self.history.add_time(unit.is_some(), begun.elapsed());
         let again = self.policy.filter(|_| unit.is_some() && !code.units.is_full());
         code.native().set_patience(again.map_or(i32::MAX, |policy| policy.samples));
         unit
+    }
+
+    /// Takes a unit into use by this function, unless one of its functions was [forgotten](Compiler::forget) while it was made; whether
+    /// it did.
+    fn begin_unit(
+        &self,
+        code: &'static Code,
+        unit: &'static Unit,
+        begin: &mut dyn FnMut(),
+    ) -> bool {
+        let _one = self.lock.lock();
+        let is_wanted = !optimised::has_given_up(unit, code.kind);
+        if is_wanted {
+            begin();
+            self.history.add_unit(code, unit);
+        }
+        is_wanted
     }
 
     /// Has a unit made by the compiling thread, which is started for the first one.

@@ -63,14 +63,16 @@ impl History {
         made.base_time += time;
     }
 
-    /// Adds the unit that was made of this code, if it could be compiled.
-    pub fn add_unit(&self, code: &'static Code, unit: Option<&'static Unit>, time: Duration) {
+    /// Adds the unit that was made of this code.
+    pub fn add_unit(&self, code: &'static Code, unit: &'static Unit) {
+        self.made.lock().units.push(MadeUnit { code, unit });
+    }
+
+    /// Adds the time in which a unit was made, or was not, since it could not be compiled or was not wanted any more.
+    pub fn add_time(&self, is_made: bool, time: Duration) {
         let mut made = self.made.lock();
         made.unit_time += time;
-        match unit {
-            Some(unit) => made.units.push(MadeUnit { code, unit }),
-            None => made.refused += 1,
-        }
+        made.refused += usize::from(!is_made);
     }
 
     /// Whether there was a unit for this place.

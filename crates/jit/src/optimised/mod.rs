@@ -113,6 +113,8 @@ pub type BaseCode<'a> = &'a dyn Fn(&'static Function) -> Option<&'static Code>;
 
 /// What the installation of a unit needs.
 pub struct Install<'a> {
+    /// Takes a unit into use by this function, or not; answers whether it did.
+    pub begin: &'a dyn Fn(&'static Unit, &mut dyn FnMut()) -> bool,
     /// The shared code.
     pub stubs: &'a Stubs,
     /// Where the code goes.
@@ -266,13 +268,16 @@ fn install(
     for (record, exit) in unit.exits.iter().zip(&exits) {
         complete(facts, record, exit, code, unit);
     }
-    let begin = || {
+    let mut begin = || {
         code.units.add(unit);
         if unit.start == Start::Function {
             code.native().set_entry(entry as *const ());
         }
     };
-    reliances::begin(facts, code, unit, to.samples, begin).then_some(unit)
+    let mut is_in_use = false;
+    let try_to_begin = || is_in_use = (to.begin)(unit, &mut begin);
+    reliances::begin(facts, code, unit, to.samples, try_to_begin);
+    is_in_use.then_some(unit)
 }
 
 fn complete(

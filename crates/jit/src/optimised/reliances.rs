@@ -32,17 +32,16 @@ struct ReliantUnit {
     samples: i32,
 }
 
-/// Takes a unit into use by this function, if the kinds that it relies on are still what they were.
+/// Takes a unit into use by this function, which may refuse, if the kinds that it relies on are still what they were.
 pub fn begin(
     facts: &RuntimeFacts<'_>,
     code: &'static Code,
     unit: &'static Unit,
     samples: i32,
     begin: impl FnOnce(),
-) -> bool {
+) {
     if unit.kinds.is_empty() {
-        begin();
-        return true;
+        return begin();
     }
     let reliant = ReliantUnit { code, unit, notice: facts.notice(), samples };
     let cell = |kind: &SlotKind| (facts::kind_cell(kind.layout, kind.slot), kind.kind);
@@ -51,7 +50,8 @@ pub fn begin(
         // The unit is left after its first calls.
         reliant.notice.store(GIVEN, Ordering::Relaxed);
     }
-    slot_kinds::rely(&kinds, Box::leak(Box::new(reliant)), begin)
+    // If they are not, nothing has begun.
+    _ = slot_kinds::rely(&kinds, Box::leak(Box::new(reliant)), begin);
 }
 
 impl Reliance for ReliantUnit {
