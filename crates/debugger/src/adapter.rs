@@ -5,10 +5,12 @@
 //! requests until `launch` or `attach`, and then lets the server answer those. The server gets an `initialize` of the
 //! adapter's own, whose answer the client does not see.
 
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, BufRead, PipeReader, PipeWriter, Read, Write, pipe};
 use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -97,17 +99,54 @@ pub fn serve(
 struct Pipes {
     ends: [PipeWriter; 2],
     forwarders: [JoinHandle<()>; 2],
+    mark: Mark,
 }
 
 impl Pipes {
     fn new(output: &Output) -> io::Result<Pipes> {
         let ((from_output, to_output), (from_error, to_error)) = (pipe()?, pipe()?);
+        let ends = [to_output, to_error];
+        let (passed, is_passed) = channel();
+        let text = format!("\0{:032x}\0", random());
         let forwarders =
             [("stdout", from_output), ("stderr", from_error)].map(|(category, stream)| {
-                let output = Arc::clone(output);
-                std::thread::spawn(move || forward(category, stream, &output))
+                let forwarder = Forwarder {
+                    category,
+                    output: output.clone(),
+                    text: text.clone(),
+                    passed: passed.clone(),
+                };
+                std::thread::spawn(move || forwarder.run(stream))
             });
-        Ok(Pipes { ends: [to_output, to_error], forwarders })
+        let [to_output, to_error] = &ends;
+        let mark = Mark { ends: [to_output.try_clone()?, to_error.try_clone()?], text, is_passed };
+        Ok(Pipes { ends, forwarders, mark })
+    }
+}
+
+/// A number that nobody can guess.
+fn random() -> u128 {
+    let half = || u128::from(std::hash::RandomState::new().build_hasher().finish());
+    half() << 64 | half()
+}
+
+/// A text in both pipes behind all that the program has written, which no program writes. So the client hears that the program has
+/// ended when it has heard what that has written, although other processes may still have the pipes.
+struct Mark {
+    ends: [PipeWriter; 2],
+    text: String,
+    is_passed: Receiver<()>,
+}
+
+impl Mark {
+    /// Waits until all that is in the pipes is passed on.
+    fn pass(&mut self) {
+        for end in &mut self.ends {
+            // Short texts are written as a whole. Without readers, nothing is to be awaited.
+            if end.write_all(self.text.as_bytes()).is_err() || self.is_passed.recv().is_err() {
+                return;
+            }
+        }
     }
 }
 
@@ -126,7 +165,7 @@ fn launch(
         Ok(pipes) => pipes,
         Err(error) => return Err((text(error), input)),
     };
-    let Pipes { ends: [to_output, to_error], forwarders } = pipes;
+    let Pipes { ends: [to_output, to_error], forwarders, mut mark } = pipes;
     let arguments = request["arguments"].clone();
     let command = move |port, is_again| {
         let mut command = launcher(&arguments, port, is_again)?;
@@ -136,9 +175,14 @@ fn launch(
         Ok(command)
     };
     let client = Arc::clone(output);
-    // A client that has left hears nothing.
-    let front =
-        Front::launch(Box::new(command), Box::new(move |message| _ = send(&client, message)));
+    let tell = move |message: Json| {
+        if message["event"] == "exited" {
+            mark.pass();
+        }
+        // A client that has left hears nothing.
+        _ = send(&client, message);
+    };
+    let front = Front::launch(Box::new(command), Box::new(tell));
     let ran = match front {
         Ok(front) => Ok(front.run(vec![request.clone()], input, false)),
         Err(problem) => Err((problem, input)),
@@ -159,25 +203,65 @@ fn attach<'a>(arguments: &Json, output: &Output) -> Result<Front<'a>, String> {
 }
 
 /// Sends what the program writes to the client.
-fn forward(category: &str, mut stream: PipeReader, output: &Output) {
-    let mut buffer = [0; 1 << 14];
-    let mut rest = Vec::new();
-    while let Ok(count) = stream.read(&mut buffer) {
-        if count == 0 {
-            break;
-        }
-        rest.extend_from_slice(&buffer[..count]);
-        // A character may come in two parts.
-        let whole = match std::str::from_utf8(&rest) {
-            Ok(_) => rest.len(),
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            Err(_) => rest.len(),
-        };
-        let text = String::from_utf8_lossy(&rest[..whole]).into_owned();
-        rest.drain(..whole);
-        let event = protocol::event("output", json!({ "category": category, "output": text }));
-        if send(output, event).is_err() {
-            break;
+struct Forwarder {
+    category: &'static str,
+    output: Output,
+    /// The text of the [mark](Mark), and where it is told that it has come.
+    text: String,
+    passed: Sender<()>,
+}
+
+impl Forwarder {
+    fn run(&self, mut stream: PipeReader) {
+        let mut buffer = [0; 1 << 14];
+        let mut rest = Vec::new();
+        while let Ok(count) = stream.read(&mut buffer) {
+            if count == 0 {
+                if !rest.is_empty() {
+                    self.send(&rest);
+                }
+                break;
+            }
+            rest.extend_from_slice(&buffer[..count]);
+            if !self.pass_on(&mut rest) {
+                break;
+            }
         }
     }
+
+    /// Passes on what is whole of the bytes; answers whether the client hears.
+    fn pass_on(&self, rest: &mut Vec<u8>) -> bool {
+        let text = self.text.as_bytes();
+        while let Some(place) = rest.windows(text.len()).position(|bytes| bytes == text) {
+            let before: Vec<u8> = rest.drain(..place + text.len()).take(place).collect();
+            let is_heard = before.is_empty() || self.send(&before);
+            // The one that waits may have gone.
+            _ = self.passed.send(());
+            if !is_heard {
+                return false;
+            }
+        }
+        let whole = whole(rest) - unfinished(rest, text);
+        let complete: Vec<u8> = rest.drain(..whole).collect();
+        complete.is_empty() || self.send(&complete)
+    }
+
+    fn send(&self, bytes: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let body = json!({ "category": self.category, "output": text });
+        send(&self.output, protocol::event("output", body)).is_ok()
+    }
+}
+
+/// How many bytes are whole characters: one may come in two parts.
+fn whole(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    }
+}
+
+/// How many of the last bytes may be the beginning of a text.
+fn unfinished(bytes: &[u8], text: &[u8]) -> usize {
+    (1..text.len()).rev().find(|&count| bytes.ends_with(&text[..count])).unwrap_or(0)
 }

@@ -259,12 +259,18 @@ impl Breakpoints {
         self.files.values_mut().flatten().chain(of_functions)
     }
 
-    /// The breakpoints at a place count that a strand has come there.
-    pub fn count(&mut self, place: Place, is_end: bool) {
+    /// The breakpoints at a place that count how often strands come there, with their conditions: only if those are met, it counts.
+    pub fn counting_at(&self, place: Place, is_end: bool) -> Vec<(u64, Option<String>)> {
         let ids = self.ids_at(place, is_end);
-        for breakpoint in self.all_mut().filter(|each| ids.contains(&each.id)) {
-            breakpoint.reached += u64::from(breakpoint.request.hits.is_some());
-        }
+        let of_functions = self.functions.iter().map(|(_, breakpoint)| breakpoint);
+        let all = self.files.values().flatten().chain(of_functions);
+        let counting = all.filter(|each| each.request.hits.is_some() && ids.contains(&each.id));
+        counting.map(|each| (each.id, each.request.condition.clone())).collect()
+    }
+
+    /// A strand has come to the places of these breakpoints.
+    pub fn add_hits(&mut self, ids: &[u64]) {
+        self.all_mut().filter(|each| ids.contains(&each.id)).for_each(|each| each.reached += 1);
     }
 
     fn ids_at(&self, place: Place, is_end: bool) -> Vec<u64> {
@@ -346,12 +352,10 @@ impl Breakpoints {
         all.filter(|each| ids.contains(&each.id)).cloned().collect()
     }
 
-    /// The breakpoint of an event that has happened, which counts as reached.
-    pub fn reach_event(&mut self, id: u64) -> Option<Breakpoint> {
-        let all = &mut self.functions;
-        let (_, breakpoint) = all.iter_mut().find(|(_, breakpoint)| breakpoint.id == id)?;
-        breakpoint.reached += 1;
-        Some(breakpoint.clone())
+    /// The breakpoint of an event that has happened, if it still exists.
+    pub fn of_function(&self, id: u64) -> Option<Breakpoint> {
+        let found = self.functions.iter().find(|(_, breakpoint)| breakpoint.id == id);
+        found.map(|(_, breakpoint)| breakpoint.clone())
     }
 
     /// Whether a breakpoint exists.

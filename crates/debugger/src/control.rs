@@ -41,6 +41,7 @@ use crate::evaluation;
 use crate::goals::{Goals, Seen};
 use crate::origins::Origins;
 use crate::places::key;
+use crate::points;
 use crate::reasons::Reason;
 use crate::stopped::{Names, Stopped};
 use crate::watches::{self, Watch, Watches, Write};
@@ -381,21 +382,39 @@ impl Control {
     }
 
     /// The breakpoints at a place count that the strand has come there, once.
-    pub(crate) fn count(&self, thread: &Thread, place: Place) {
+    pub(crate) fn count(&self, thread: &mut Thread, place: Place) {
         let mut frames = inspection::frames(thread);
         let Some(frame) = frames.next() else { return };
+        let is_end = frames.next().is_none();
+        drop(frames);
         let here = (number(thread), self.travel.moment(), frame.address(), key(place));
         // Without a seed there are no moments, and steps do not count.
         let is_seeded = thread.vm.events.is_seeded();
-        if !is_seeded || self.counted.lock().insert(thread.worker_index(), here) != Some(here) {
-            self.breakpoints.lock().count(place, frames.next().is_none());
+        if is_seeded && self.counted.lock().insert(thread.worker_index(), here) == Some(here) {
+            return;
         }
+        let counting = self.breakpoints.lock().counting_at(place, is_end);
+        let mut is_met = |condition: Option<String>| {
+            let Some(condition) = condition else { return true };
+            // Where the condition decides whether the strand stops, a problem with it is told.
+            evaluation::holds(&Stopped::new(thread, &self.names), 0, &condition).unwrap_or(true)
+        };
+        let met: Vec<u64> = counting
+            .into_iter()
+            .filter_map(|(id, condition)| is_met(condition).then_some(id))
+            .collect();
+        self.breakpoints.lock().add_hits(&met);
     }
 
     /// Whether the breakpoint of an event, which has happened, is to stop the strand. If it logs, it does that.
     fn counts_event(&self, thread: &mut Thread, id: u64) -> bool {
-        let Some(breakpoint) = self.breakpoints.lock().reach_event(id) else { return false };
+        let Some(mut breakpoint) = self.breakpoints.lock().of_function(id) else { return false };
+        let hits = breakpoint.request.hits.take();
         if !self.counts(thread, &breakpoint) {
+            return false;
+        }
+        self.breakpoints.lock().add_hits(&[id]);
+        if hits.is_some_and(|hits| breakpoint.reached + 1 < hits) {
             return false;
         }
         let Some(log) = &breakpoint.request.log else { return true };
@@ -436,15 +455,17 @@ impl Control {
 
     /// Whether the count and the condition of a data breakpoint are met. *No GC point.*
     fn counts_write(&self, thread: &mut Thread, watch: &Watch, write: &Write) -> bool {
+        if let Some(condition) = &watch.breakpoint.request.condition {
+            let mut stopped = Stopped::new(thread, &self.names);
+            stopped.given = vec![("old", write.old), ("new", write.new)];
+            if !self.holds(&stopped, condition) {
+                return false;
+            }
+        }
+        let count = self.watches.lock().count(watch.breakpoint.id);
         // A repetition need not begin where the data breakpoint was set.
         let hits = watch.breakpoint.request.hits.filter(|_| !self.travel.is_repeating());
-        if hits.is_some_and(|hits| watch.breakpoint.reached < hits) {
-            return false;
-        }
-        let Some(condition) = &watch.breakpoint.request.condition else { return true };
-        let mut stopped = Stopped::new(thread, &self.names);
-        stopped.given = vec![("old", write.old), ("new", write.new)];
-        self.holds(&stopped, condition)
+        hits.is_none_or(|hits| count >= hits)
     }
 
     /// Whether a condition holds. One that cannot be computed counts as if it did, and is told.
@@ -630,7 +651,7 @@ impl Debugger for Asked {
         }
         let strand = thread.running_strand().map(recording::number_of);
         let seen = Seen { strand, worker: thread.worker_index(), kind, fields };
-        control.reach_goals(thread, |goals| goals.see(&seen));
+        control.reach_goals(thread, |goals| goals.see(&seen, points::sends_message));
     }
 
     fn message_noted(&self, thread: &Thread, has_begun: bool, message: u64, promise: u64) {
@@ -652,6 +673,22 @@ impl Debugger for Asked {
         let worker = thread.worker_index();
         control.reach_goals(thread, |goals| {
             goals.see_message(strand, worker, has_begun, message, promise)
+        });
+    }
+
+    fn promise_settling(&self, thread: &Thread, promise: u64, is_late: bool) {
+        let worker = thread.worker_index();
+        self.0.reach_goals(thread, |goals| {
+            goals.see_settling(worker, promise, is_late);
+            Vec::new()
+        });
+    }
+
+    fn message_deferred(&self, thread: &Thread, site: u64) {
+        let strand = thread.running_strand().map(recording::number_of);
+        self.0.reach_goals(thread, |goals| {
+            goals.see_deferred(strand, site);
+            Vec::new()
         });
     }
 

@@ -198,9 +198,8 @@ impl<'a> Front<'a> {
                     }
                 }
                 Heard::Request(request) => {
-                    if is_last(&request) {
-                        is_leaving = true;
-                    }
+                    // A client that ends the program hears of that end, and leaves then.
+                    is_leaving |= request["command"] == "disconnect";
                     self.serve(request);
                 }
                 Heard::Gone(end) if is_over || ends_with_program || is_leaving => {
@@ -369,6 +368,7 @@ impl<'a> Front<'a> {
             Some("exited") => {
                 self.program.has_exited = true;
                 self.may_be_copied = false;
+                self.program.wait();
             }
             Some("capabilities") => {
                 self.is_seeded = message["body"]["capabilities"]["supportsStepBack"] == true;

@@ -11,6 +11,8 @@ use squall_bytecode::instructions::{Opcode, OperandKind};
 use squall_events::{Entity, Kind};
 use squall_runtime::model::module::LoadedModule;
 use squall_runtime::state::debugging::Place;
+use squall_runtime::state::recording::VmNames;
+use squall_runtime::state::vm::Vm;
 
 use crate::places::functions;
 
@@ -204,6 +206,15 @@ pub fn returns((function, _): Place) -> Vec<Place> {
 
 fn is_eventual(instruction: &Instruction) -> bool {
     matches!(instruction.opcode, Opcode::SendEventual | Opcode::SendEventualOnly)
+}
+
+/// Whether the call at this address of a site sends a message.
+pub fn sends_message(site: u64) -> bool {
+    let place = VmNames(Vm::of_process()).place_of(site);
+    place.is_some_and(|(function, pc)| {
+        let code = &function.bytecode().code;
+        instructions(code).any(|instruction| instruction.pc == pc && is_eventual(&instruction))
+    })
 }
 
 /// The name of the primitive that an instruction calls.

@@ -246,14 +246,14 @@ impl Server {
         self.send(protocol::response(request, answer));
         match command {
             "initialize" => self.send(protocol::event("initialized", json!({}))),
-            "configurationDone" => {
+            "configurationDone" | "terminate" => {
                 if let Some(ready) = self.ready.lock().take() {
                     _ = ready.send(());
                 }
             }
             _ => {}
         }
-        !matches!(command, "disconnect" | "terminate")
+        command != "disconnect"
     }
 
     fn answer(&self, command: &str, arguments: &Json) -> Answer {
@@ -271,6 +271,7 @@ impl Server {
             "configurationDone" | "disconnect" => Ok(json!({})),
             "terminate" => {
                 Vm::of_process().end(TERMINATED);
+                self.control.detach();
                 Ok(json!({}))
             }
             "setBreakpoints" => self.set_breakpoints(arguments),

@@ -119,24 +119,32 @@ impl Watches {
 
     /// The data breakpoints whose target is written by the instruction at a place, where a frame stands; each counts as
     /// reached.
-    pub fn reach(&mut self, vm: &Vm, frame: Frame, place: Place) -> Vec<(Watch, Write)> {
+    pub fn reach(&self, vm: &Vm, frame: Frame, place: Place) -> Vec<(Watch, Write)> {
         let mut reached = Vec::new();
-        for watch in &mut self.set {
+        for watch in &self.set {
             if let Some(write) = write_at(vm, frame, place, &watch.target) {
-                watch.breakpoint.reached += 1;
                 reached.push((watch.clone(), write));
             }
         }
         reached
     }
 
+    /// The data breakpoint with this number counts a write; answers the count.
+    pub fn count(&mut self, id: u64) -> u64 {
+        let breakpoint =
+            self.set.iter_mut().map(|watch| &mut watch.breakpoint).find(|each| each.id == id);
+        breakpoint.map_or(0, |breakpoint| {
+            breakpoint.reached += 1;
+            breakpoint.reached
+        })
+    }
+
     /// The same for a write of a slot that no instruction names.
-    pub fn reach_slot(&mut self, object: Word, slot: usize, new: Word) -> Vec<(Watch, Write)> {
+    pub fn reach_slot(&self, object: Word, slot: usize, new: Word) -> Vec<(Watch, Write)> {
         let mut reached = Vec::new();
-        for watch in &mut self.set {
+        for watch in &self.set {
             let target = &watch.target;
             if target.is_slot && target.index == slot && target.holder.get() == object {
-                watch.breakpoint.reached += 1;
                 let old = object.object().slot(slot);
                 reached.push((watch.clone(), Write { old, new }));
             }

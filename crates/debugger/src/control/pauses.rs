@@ -28,6 +28,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use squall_runtime::concurrency::worker;
 use squall_runtime::state::debugging::Place;
+use squall_runtime::state::recording;
+use squall_runtime::state::strand::StrandRef;
 use squall_runtime::state::thread::Thread;
 use squall_runtime::state::vm::Vm;
 
@@ -215,7 +217,9 @@ impl Control {
     /// The same without a question. *GC point.*
     pub(super) fn stop_here(&self, thread: &mut Thread, reason: Reason) {
         self.forget_step(thread);
-        self.goals.lock().stopped(number(thread));
+        let vat = thread.running_strand().and_then(StrandRef::vat);
+        let vat = recording::number_of_vat(thread.vm, vat);
+        self.goals.lock().stopped(number(thread), vat);
         let depth = thread.mutator.root_depth();
         match self.scope() {
             Scope::All => self.stop_all(thread, reason),

@@ -124,6 +124,14 @@ impl Process {
         }
     }
 
+    /// Waits for its end, which it has told, so that all its output is there.
+    pub fn wait(&mut self) {
+        if let Some(child) = &mut self.child {
+            // It cannot be waited for only if that was done before.
+            _ = child.wait();
+        }
+    }
+
     /// Ends it, unless it is about to end and only the last words of its command are missing.
     pub fn end(&mut self) {
         if let Some(child) = &mut self.child {

@@ -60,6 +60,8 @@ pub fn step_through(thread: &mut Thread, interpreter: &dyn Interpreter) {
             false => _ = execute_one(thread, interpreter),
         }
         if !goes_on(thread) {
+            // After a poll at its entry, the strand arrives at the same place again.
+            thread.watch.has_arrived = has_arrived;
             return;
         }
         if has_arrived || counts_as_step(thread) {

@@ -54,6 +54,14 @@ pub trait Debugger: Send + Sync {
     /// may stop here: the vat may be locked.
     fn message_noted(&self, thread: &Thread, has_begun: bool, message: u64, promise: u64);
 
+    /// Messages that have waited for the promise with this number are about to be put into mailboxes; one message, if that comes
+    /// after the promise was settled. Nothing may stop here.
+    fn promise_settling(&self, thread: &Thread, promise: u64, is_late: bool);
+
+    /// The running strand has sent a message without a result at this site, which waits for its receiver, a promise. Nothing may
+    /// stop here.
+    fn message_deferred(&self, thread: &Thread, site: u64);
+
     /// The call in progress at this site, which is no send of the slot's writer, is about to store into a slot of the object
     /// that is the first word of the window. *GC point.*
     fn slot_stored(&self, thread: &mut Thread, site: &'static Site, slot: usize, window: Window);

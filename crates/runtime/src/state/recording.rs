@@ -17,7 +17,7 @@ use squall_events::table::Reason;
 use squall_events::{Kind, Names, Port, Record, Track, record};
 use squall_heap::{CollectionKind, CollectionReport, LayoutId, Object, Word};
 
-use crate::model::function::Site;
+use crate::model::function::{Function, Site};
 use crate::model::known;
 use crate::state::replays::Tape;
 use crate::state::strand::{StrandRef, Wait};
@@ -326,6 +326,11 @@ impl VmNames {
 }
 
 impl VmNames {
+    /// The place of a site.
+    pub fn place_of(self, address: u64) -> Option<(&'static Function, usize)> {
+        self.site(address).map(|site| (site.function(), site.pc as usize))
+    }
+
     /// The name of the function that a site is in.
     pub(crate) fn function_around(self, address: u64) -> Option<String> {
         Some(self.site(address)?.function().name().to_owned())

@@ -91,6 +91,7 @@ pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction
     }
     let kind = if state == State::Broken { BREAK } else { RESOLVE };
     let (owner, outcome) = (owner(promise), promise.slot(slots::OUTCOME));
+    settling::tell_of_reactions(thread, promise, true);
     fire(thread, here, owner, kind, outcome, reaction);
 }
 

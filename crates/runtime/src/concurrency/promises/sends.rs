@@ -15,6 +15,7 @@ use crate::model::function::Site;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
 use crate::objects::far_reference::{self, far_reference};
+use crate::state::recording;
 use crate::state::replays::Sending;
 use crate::state::strand::Ending;
 use crate::state::thread::{Thread, Window};
@@ -172,12 +173,25 @@ fn make_and_post(
     window: Window,
 ) -> Result<(), Failure> {
     let message = messages::make(thread, messages::site_kind(site), result, window)?;
+    if thread.watch.is_on {
+        tell_of_deferred(thread, site, target, message);
+    }
     match target {
         Some(target) => post_to(thread, here, target, message),
         None => post(thread, here, message),
     }
     thread.made_work();
     Ok(())
+}
+
+/// Tells a debugger of a message without a result that waits for its receiver.
+#[cold]
+fn tell_of_deferred(thread: &Thread, site: &'static Site, target: Option<VatRef>, message: Object) {
+    let is_deferred = target.is_none() && waits(message.element(messages::RECEIVER));
+    let has_result = message.element(messages::RESULT) != Word::NIL;
+    if let Some(debugger) = thread.vm.debugging.debugger().filter(|_| is_deferred && !has_result) {
+        debugger.message_deferred(thread, recording::number_of_site(Some(site)));
+    }
 }
 
 /// Leaves a message to the transaction that runs, which sends it when it commits. *GC point.*

@@ -194,6 +194,16 @@ fn note_settled(thread: &Thread, promise: Object, end: State) {
     thread.note(kind, || [recording::number_of_object(promise.word())]);
 }
 
+/// Tells a debugger that the promise's reactions are due from now on, or one that was added late.
+#[inline(always)]
+pub(super) fn tell_of_reactions(thread: &Thread, promise: Object, is_late: bool) {
+    if thread.watch.is_on
+        && let Some(debugger) = thread.vm.debugging.debugger()
+    {
+        debugger.promise_settling(thread, recording::number_of_object(promise.word()), is_late);
+    }
+}
+
 /// A series of promises that are settled one after the other.
 struct Publication {
     here: VatRef,
@@ -300,6 +310,7 @@ impl Publication {
                 origins::record(thread.vm, promise);
             }
         } else {
+            tell_of_reactions(thread, promise, false);
             promise.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
             promise.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
         }
