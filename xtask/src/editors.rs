@@ -6,6 +6,7 @@
 //! | `session` | each request of the language server, by the client of pytest-lsp | Python with `pytest-lsp` |
 //! | `clients` | Neovim and Emacs, by the configurations in `editors/README.md` | `nvim`; `emacs` with eglot |
 //! | `debugger` | Neovim with nvim-dap debugs a program | `nvim`; a checkout of nvim-dap, by `--nvim-dap` |
+//! | `sessions` | the client of Visual Studio Code's adapters debugs: each breakpoint and step, attaching, going back | npm |
 //! | `edits` | ten thousand random edits of the library, compared with a fresh server | Python |
 //! | `syntax` | the grammars of Vim, Emacs and Visual Studio Code, compared with the scanner | the editors; npm |
 //! | `grammar` | the tree-sitter grammar on all programs | `tree-sitter`, a C compiler |
@@ -55,6 +56,7 @@ enum Part {
     Session,
     Clients,
     Debugger,
+    Sessions,
     Edits,
     Syntax,
     Grammar,
@@ -100,6 +102,7 @@ impl Part {
             Part::Session => session(squall),
             Part::Clients => clients(squall),
             Part::Debugger => debugger(squall, arguments.nvim_dap.as_deref()),
+            Part::Sessions => sessions(squall),
             Part::Edits => edits(arguments, squall),
             Part::Syntax => syntax(squall),
             Part::Grammar => grammar(squall, arguments.programs.as_deref()),
@@ -254,6 +257,25 @@ fn programs_below(folder: &Path, programs: &mut Vec<PathBuf>) -> Result<(), Stri
         }
     }
     Ok(())
+}
+
+// Sessions with the debugger
+
+/// The client, which others test their adapters with.
+const CLIENT: &str = "@vscode/debugadapter-testsupport@1.68.0";
+
+fn sessions(squall: &Path) -> Tested {
+    if !has_npm() {
+        return Ok(Some("there is no `npm`"));
+    }
+    let folder = builds::target_folder()?.join("editors/sessions");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", CLIENT]);
+    builds::output_of(npm.arg("--prefix").arg(&folder))?;
+    let mut node = Command::new("node");
+    node.arg(tests("dap_sessions.js")).arg(format!("--modules={}", folder.display()));
+    shown(node.env("SQUALL", squall)).map(|()| None)
 }
 
 // The extension for Visual Studio Code
