@@ -1,7 +1,7 @@
 //! `cargo xtask overheads`: what profiles, recordings, the observer and traces cost. `main` calls [`run`].
 //!
 //! Each program runs as by `squall run` and in each of the other ways, in turns, so that all of them meet the same machine. The time is the
-//! processor's, of all threads, and the least of several runs counts. The programs of `benchmarks/actors` and CommsTime do nothing but
+//! processor's, of all threads. Each run is compared with the one before it by `squall run`, and the median of several such ratios counts. The programs of `benchmarks/actors` and CommsTime do nothing but
 //! communicate, but for `trapezoidal`, which computes. With a checkout of are-we-fast-yet, programs that do not communicate are
 //! measured, too.
 
@@ -126,12 +126,11 @@ fn table(
     println!("\n{:<14}{:>9}{names}", "", "run, s");
     let mut logarithms = [0.0; WAYS.len()];
     for program in programs {
-        let (plain, others) = measure(squall, arguments, program, place)?;
-        let ratios = others.map(|other| other.as_secs_f64() / plain.as_secs_f64());
+        let (least, ratios) = measure(squall, arguments, program, place)?;
         for (sum, ratio) in logarithms.iter_mut().zip(ratios) {
             *sum += ratio.ln();
         }
-        println!("{:<14}{:>9.3}{}", program.name, plain.as_secs_f64(), row(ratios));
+        println!("{:<14}{:>9.3}{}", program.name, least.as_secs_f64(), row(ratios));
     }
     let means = logarithms.map(|sum| (sum / programs.len() as f64).exp());
     println!("{:<23}{}", "geometric mean", row(means));
@@ -142,26 +141,33 @@ fn row(ratios: [f64; WAYS.len()]) -> String {
     ratios.iter().map(|ratio| format!("{:>+8.1} %", 100.0 * (ratio - 1.0))).collect()
 }
 
-/// The least time of a program, and its least time in each of the other ways.
+/// The least time of a program, and the median of its time in each of the other ways to that before.
 fn measure(
     squall: &Path,
     arguments: &Arguments,
     program: &Program,
     place: &Path,
-) -> Result<(Duration, [Duration; WAYS.len()]), String> {
-    let (mut plain, mut others) = (Duration::MAX, [Duration::MAX; WAYS.len()]);
+) -> Result<(Duration, [f64; WAYS.len()]), String> {
+    let (mut least, mut ratios) = (Duration::MAX, [const { Vec::new() }; WAYS.len()]);
     for _ in 0..arguments.repetitions {
         let time = |subcommand: &str, option: Option<String>| {
             let mut command = Command::new(squall);
             command.arg(subcommand).arg(format!("--workers={}", arguments.workers)).args(option);
             processor_time(command.args(&program.words).current_dir(&program.folder))
         };
-        plain = plain.min(time("run", None)?);
-        for (least, (_, subcommand, option)) in others.iter_mut().zip(WAYS) {
-            *least = (*least).min(time(subcommand, Some(file(option, place)))?);
+        for (ratios, (_, subcommand, option)) in ratios.iter_mut().zip(WAYS) {
+            let plain = time("run", None)?;
+            least = least.min(plain);
+            let other = time(subcommand, Some(file(option, place)))?;
+            ratios.push(other.as_secs_f64() / plain.as_secs_f64());
         }
     }
-    Ok((plain, others))
+    Ok((least, ratios.map(median)))
+}
+
+fn median(mut ratios: Vec<f64>) -> f64 {
+    ratios.sort_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
 }
 
 /// An option with its file in place, if it has one.
