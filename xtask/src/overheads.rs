@@ -1,9 +1,9 @@
 //! `cargo xtask overheads`: what profiles, recordings, the observer and traces cost. `main` calls [`run`].
 //!
-//! Each program runs as by `squall run` and in each of the other ways, in turns, so that all of them meet the same machine. The time is the
-//! processor's, of all threads. Each run is compared with the one before it by `squall run`, and the median of several such ratios counts. The programs of `benchmarks/actors` and CommsTime do nothing but
-//! communicate, but for `trapezoidal`, which computes. With a checkout of are-we-fast-yet, programs that do not communicate are
-//! measured, too.
+//! Each program runs as by `squall run` and in each of the other ways, in turns, so that all of them meet the same machine. The
+//! time is the processor's, of all threads. Each run is compared with the one before it by `squall run`, and the median of several
+//! such ratios counts. The programs of `benchmarks/actors` and CommsTime do nothing but communicate, but for `trapezoidal`, which
+//! computes. With a checkout of are-we-fast-yet, programs that do not communicate are measured, too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
