@@ -2,9 +2,9 @@
 //! is put into a mailbox and taken, the [tables](squall_events::profile::waits) of the thread's samples learn of it.
 //!
 //! A clock is read for a few waits in each period only, so a program that does nothing but communicate runs almost as fast as
-//! without a profile. A thread counts its waits, and *chooses* one in so many, about [`CHOSEN`] in a period; the next is
+//! without a profile. A thread counts its waits, and *chooses* one in so many, about `CHOSEN` in a period; the next is
 //! as far away as chance says. A wait that was chosen stands for those that have passed since the last one. Waits
-//! that are [long](LONG) are all measured, in the milliseconds that strands note anyway, and stand for themselves: so neither the rare long
+//! that are long (`LONG`) are all measured, in the milliseconds that strands note anyway, and stand for themselves: so neither the rare long
 //! wait nor the frequent short one is missed.
 //!
 //! A message that is measured has a hash, and its vat counts those that are in its mailbox.
@@ -13,7 +13,7 @@
 //!
 //! - A strand's [timing](Timing) says whether it parked and did not go on since. The thread with the right to the strand changes it.
 //! - A message gets its hash before it is in the mailbox; others have none.
-//! - A wait that has begun and is measured is in [`Begun`]. That holds at most [`MOST`], and forgets all when it is full: then a
+//! - A wait that has begun and is measured is in [`Begun`]. That holds at most `MOST`, and forgets all when it is full: then a
 //!   strand or message finds nothing, and is as one that was not chosen.
 
 use std::collections::HashMap;
