@@ -105,22 +105,21 @@ struct Pipes {
 impl Pipes {
     fn new(output: &Output) -> io::Result<Pipes> {
         let ((from_output, to_output), (from_error, to_error)) = (pipe()?, pipe()?);
-        let ends = [to_output, to_error];
-        let (passed, is_passed) = channel();
         let text = format!("\0{:032x}\0", random());
-        let forwarders =
-            [("stdout", from_output), ("stderr", from_error)].map(|(category, stream)| {
-                let forwarder = Forwarder {
-                    category,
-                    output: output.clone(),
-                    text: text.clone(),
-                    passed: passed.clone(),
-                };
-                std::thread::spawn(move || forwarder.run(stream))
-            });
-        let [to_output, to_error] = &ends;
-        let mark = Mark { ends: [to_output.try_clone()?, to_error.try_clone()?], text, is_passed };
-        Ok(Pipes { ends, forwarders, mark })
+        let forward = |category, stream, passed| {
+            let (output, text) = (output.clone(), text.clone());
+            let forwarder = Forwarder { category, output, text, passed };
+            std::thread::spawn(move || forwarder.run(stream))
+        };
+        let ((output_passed, is_output_passed), (error_passed, is_error_passed)) =
+            (channel(), channel());
+        let ends =
+            [(to_output.try_clone()?, is_output_passed), (to_error.try_clone()?, is_error_passed)];
+        let forwarders = [
+            forward("stdout", from_output, output_passed),
+            forward("stderr", from_error, error_passed),
+        ];
+        Ok(Pipes { ends: [to_output, to_error], forwarders, mark: Mark { ends, text } })
     }
 }
 
@@ -133,18 +132,18 @@ fn random() -> u128 {
 /// A text in both pipes behind all that the program has written, which no program writes. So the client hears that the program has
 /// ended when it has heard what that has written, although other processes may still have the pipes.
 struct Mark {
-    ends: [PipeWriter; 2],
+    /// The writing end of each pipe, and where its forwarder tells that the text has come out; it hangs up when the client has left.
+    ends: [(PipeWriter, Receiver<()>); 2],
     text: String,
-    is_passed: Receiver<()>,
 }
 
 impl Mark {
     /// Waits until all that is in the pipes is passed on.
     fn pass(&mut self) {
-        for end in &mut self.ends {
-            // Short texts are written as a whole. Without readers, nothing is to be awaited.
-            if end.write_all(self.text.as_bytes()).is_err() || self.is_passed.recv().is_err() {
-                return;
+        for (end, is_passed) in &mut self.ends {
+            // Short texts are written as a whole. Without a forwarder, nothing is to be awaited.
+            if end.write_all(self.text.as_bytes()).is_ok() {
+                _ = is_passed.recv();
             }
         }
     }
